@@ -1,0 +1,105 @@
+"""The pipeline: open a tree, outline it, execute its entries, judge the rules, report.
+
+This is the page to read first. Each stage is one module; what goes from one to the next is data.
+"""
+
+from pathaudit import __version__
+from pathaudit.check import Answer, check_rule
+from pathaudit.errors import UsageError
+from pathaudit.index import Index, build_index
+from pathaudit.results import (
+    EntryReport,
+    Finding,
+    Gap,
+    Reach,
+    Report,
+    Severity,
+    Source,
+    Summary,
+    Verdict,
+)
+from pathaudit.ruleset import Ruleset
+from pathaudit.sources import SourceTree
+
+
+def audit(tree: SourceTree, rules: Ruleset, *, entry: str | None = None) -> Report:
+    """Judge every rule on ``tree``, or on the paths of one served class.
+
+    Raises ``UsageError`` where there is nothing to audit: that must not look like success.
+    """
+    index = build_index(tree, rules.profile)
+    _expect_entries(index, entry)
+    answers = [check_rule(index, rule, entry) for rule in rules.rules]
+    findings = sorted((x for answer in answers for x in answer.findings), key=_place)
+    entries = tuple(x for answer in answers for x in answer.entries)
+    gaps = _gaps(index, answers)
+    return Report(
+        tool=f"pathaudit {__version__}",
+        source=Source(label=tree.label, version=tree.version),
+        rules=tuple(rule.id for rule in rules.rules),
+        findings=tuple(findings),
+        entries=entries,
+        gaps=gaps,
+        summary=_summary(tree, findings, entries, gaps),
+    )
+
+
+def _place(finding: Finding) -> tuple[str, int, int, str, str]:
+    return (finding.file, finding.line, finding.column, finding.rule, finding.entry)
+
+
+def _expect_entries(index: Index, entry: str | None) -> None:
+    if not index.entries:
+        raise UsageError(
+            f"{index.tree.label}: no served model was found under {index.profile.models[0]}",
+            hint=f"is this a {index.profile.framework} source tree?",
+        )
+    names = sorted({ref.name for ref in index.entries})
+    if entry is not None and entry not in names:
+        from difflib import get_close_matches
+
+        close = get_close_matches(entry, names, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"{len(names)} classes are served"
+        raise UsageError(f"{index.tree.label} serves no class {entry!r}", hint=hint)
+
+
+def _gaps(index: Index, answers: list[Answer]) -> tuple[Gap, ...]:
+    """Files that could not be read, calls and budgets: what the verdicts do not speak of."""
+    unlisted = [
+        Gap(kind="file", file=path, line=1, message=reason) for path, reason in index.tree.skipped
+    ]
+    found = [*index.gaps, *unlisted, *(gap for answer in answers for gap in answer.gaps)]
+    return tuple(sorted(set(found), key=lambda gap: (gap.file, gap.line, gap.kind, gap.message)))
+
+
+def _summary(
+    tree: SourceTree,
+    findings: list[Finding],
+    entries: tuple[EntryReport, ...],
+    gaps: tuple[Gap, ...],
+) -> Summary:
+    sites = {
+        (item.rule, site.file, site.line, site.column, site.verdict)
+        for item in entries
+        for site in item.sites
+    }
+    worst = {place[:-1]: Verdict.HOLDS for place in sites}
+    for *place, verdict in sites:
+        if verdict is not Verdict.HOLDS and worst[tuple(place)] is not Verdict.VIOLATED:  # type: ignore[index]
+            worst[tuple(place)] = verdict  # type: ignore[index]
+    verdicts = list(worst.values())
+    loud = [x for x in findings if x.reach is Reach.REACHABLE and x.verdict is Verdict.VIOLATED]
+    severities = [finding.severity for finding in loud]
+    return Summary(
+        files=len(tree.paths),
+        entries=len({(item.rule, item.file, item.entry) for item in entries}),
+        sites=len(worst),
+        holds=verdicts.count(Verdict.HOLDS),
+        violated=verdicts.count(Verdict.VIOLATED),
+        unknown=verdicts.count(Verdict.UNKNOWN),
+        errors=severities.count(Severity.ERROR),
+        warnings=severities.count(Severity.WARNING),
+        notes=severities.count(Severity.NOTE),
+        suppressed=len([x for x in findings if x.suppressed is not None]),
+        gaps=len(gaps),
+    )

@@ -1,0 +1,73 @@
+"""Judge rules: one module for each kind of invariant."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+from msgspec import Struct
+
+from pathaudit.check.covers import Breach, CoversMonitor, Kept, Unfollowed
+from pathaudit.check.present import Judged, present_entry, present_findings
+from pathaudit.check.subjects import Subject, find_subjects
+from pathaudit.index import Index
+from pathaudit.paths import BudgetExceeded, Executor, ask, execute
+from pathaudit.results import EntryReport, Finding, Gap
+from pathaudit.ruleset import Rule
+
+__all__ = ["Answer", "check_rule"]
+
+
+class Answer(Struct, frozen=True):
+    """What a rule says of a tree."""
+
+    findings: tuple[Finding, ...]
+    entries: tuple[EntryReport, ...]
+    gaps: tuple[Gap, ...]
+
+
+def check_rule(index: Index, rule: Rule, entry: str | None = None) -> Answer:
+    """Judge one rule on every subject of a tree, or on those of one served class."""
+    judged = [judge(index, rule, subject) for subject in find_subjects(index, entry)]
+    reports = present_entries(index, rule, judged)
+    return Answer(
+        findings=tuple(present_findings(index, rule, judged)),
+        entries=tuple(reports),
+        gaps=tuple(item.gap for item in judged if item.gap is not None),
+    )
+
+
+def present_entries(
+    index: Index, rule: Rule, judged: Iterable[Judged]
+) -> Iterator[EntryReport]:
+    for item in judged:
+        report = present_entry(index, rule, item)
+        if report is not None:
+            yield report
+
+
+def judge(index: Index, rule: Rule, subject: Subject) -> Judged:
+    """Execute one subject; a budget that runs out leaves it unknown."""
+    monitor = CoversMonitor()
+    question = ask(rule, index.profile, subject.writes, subject.stacks)
+    executor = Executor(index, question, monitor)
+    try:
+        executor.run_root(subject.instance, subject.root)
+    except BudgetExceeded as reached:
+        gap = Gap(
+            kind="budget",
+            file=reached.file,
+            line=reached.line,
+            message=f"{subject.root.qualname} was not analysed to the end: {reached.reason}",
+            entries=subject.entries,
+        )
+        return Judged(subject, executor, (), (), (), gap)
+    return Judged(
+        subject,
+        executor,
+        tuple(monitor.breaches),
+        tuple(monitor.kept),
+        tuple(monitor.unfollowed),
+        None,
+    )
+
+
+_ = (Breach, Kept, Unfollowed, execute, msgspec)

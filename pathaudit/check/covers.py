@@ -1,0 +1,120 @@
+"""The kind ``covers``: each run of a layer comes with the required event, in its iteration.
+
+The obligation is a small automaton for each iteration: runs without the event are pending until
+the event happens or the iteration ends. ``raise`` ends it; ``continue``, ``break`` and ``return``
+do not.
+"""
+
+import msgspec
+from msgspec import Struct
+
+from pathaudit.conditions import PathCondition
+from pathaudit.paths import Run, Scope, State, Trail
+from pathaudit.paths.state import RAISED
+
+
+class Breach(Struct, frozen=True, eq=False):
+    """A run whose iteration ended without the event, and the state in which it did."""
+
+    run: Run
+    condition: PathCondition
+    trail: Trail | None
+
+
+class Kept(Struct, frozen=True):
+    """A run that came with the event, and where that happened."""
+
+    run: Run
+    evidence: str
+
+
+class Unfollowed(Struct, frozen=True, eq=False):
+    """Layers that went to a callee that cannot be looked up."""
+
+    run: Run
+    callee: str
+    condition: PathCondition
+    trail: Trail | None
+
+
+class CoversMonitor:
+    """Keeps the scopes of a state; a scope is one iteration, the first is the whole method."""
+
+    def __init__(self) -> None:
+        self.breaches: list[Breach] = []
+        self.kept: list[Kept] = []
+        self.unfollowed: list[Unfollowed] = []
+
+    def required(self, state: State, evidence: str) -> State:
+        """The event happened: in the innermost iteration nothing is owed any more."""
+        *outer, scope = state.scopes
+        return state.owing((*outer, self._satisfied(scope, evidence)))
+
+    def _satisfied(self, scope: Scope, evidence: str) -> Scope:
+        self.kept.extend(Kept(run, evidence) for run in scope.pending)
+        return msgspec.structs.replace(scope, evidence=scope.evidence or evidence, pending=())
+
+    def ran(self, state: State, run: Run, loop: int) -> State:
+        """A layer ran: fine if the event already happened in its iteration."""
+        position = _position(state, loop)
+        evidence = next((item.evidence for item in state.scopes[position:] if item.evidence), "")
+        scope = msgspec.structs.replace(state.scopes[position], ran=True)
+        if evidence:
+            self.kept.append(Kept(run, evidence))
+            # Outside loops an event stands for the one layer that it precedes.
+            if not scope.loop:
+                scope = msgspec.structs.replace(scope, evidence="")
+        elif run not in scope.pending:
+            scope = msgspec.structs.replace(scope, pending=(*scope.pending, run))
+        return state.owing(
+            (*state.scopes[:position], scope, *state.scopes[position + 1 :])
+        )
+
+    def delegated(self, state: State, run: Run, evidence: str) -> State:
+        """A layer ran and was given what to collect into."""
+        self.kept.append(Kept(run, evidence))
+        *outer, scope = state.scopes
+        return state.owing((*outer, msgspec.structs.replace(scope, ran=True)))
+
+    def unknown(self, state: State, run: Run, callee: str) -> State:
+        self.unfollowed.append(Unfollowed(run, callee, state.condition, state.trail))
+        return state
+
+    def happened(self, state: State) -> bool:
+        return bool(state.scopes[-1].evidence)
+
+    def enter(self, state: State, loop: int) -> State:
+        return state.owing((*state.scopes, Scope(loop)))
+
+    def leave(self, state: State, loop: int, *, judged: bool) -> State:
+        """An iteration ends: what is still pending was run without the event."""
+        *outer, scope = state.scopes
+        if scope.loop != loop:
+            raise AssertionError("iterations must nest")
+        if judged:
+            self.breaches.extend(Breach(run, state.condition, state.trail) for run in scope.pending)
+        if scope.evidence and not scope.ran:
+            # A loop inside the iteration of a layer: what it did, the iteration did.
+            outer[-1] = self._satisfied(outer[-1], scope.evidence)
+        return state.owing(tuple(outer))
+
+    def finish(self, state: State) -> None:
+        if state.status != RAISED:
+            pending = state.scopes[0].pending
+            self.breaches.extend(Breach(run, state.condition, state.trail) for run in pending)
+
+    def checkpoint(self) -> tuple[int, int, int]:
+        return len(self.breaches), len(self.kept), len(self.unfollowed)
+
+    def rollback(self, checkpoint: object) -> None:
+        if isinstance(checkpoint, tuple):
+            breaches, kept, unfollowed = checkpoint
+            del self.breaches[breaches:], self.kept[kept:], self.unfollowed[unfollowed:]
+
+
+def _position(state: State, loop: int) -> int:
+    """The scope of a loop; the innermost one where it is no longer there."""
+    for position, scope in enumerate(state.scopes):
+        if scope.loop == loop:
+            return position
+    return len(state.scopes) - 1

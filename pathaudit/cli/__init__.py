@@ -1,0 +1,32 @@
+"""The command line: one module per command, which imports what it needs when it runs."""
+
+import click
+
+from pathaudit import __version__
+from pathaudit.cli.group import Program
+from pathaudit.cli.scan import scan
+
+EXIT_STATUS = """
+\b
+Exit status:
+  0    nothing that fails the run
+  1    findings that fail it
+  2    a mistake in the request, said in one line
+  130  interrupted
+"""
+
+
+@click.group(
+    cls=Program, epilog=EXIT_STATUS, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(__version__, prog_name="pathaudit", message="%(prog)s %(version)s")
+def main() -> None:
+    """Is my hook even running, on every path?
+
+    pathaudit reads the model forward functions of an LLM serving framework, follows every path
+    through their branches and calls, and says which paths skip what must happen there. The code is
+    read as text: it is never imported, built or run.
+    """
+
+
+main.add_command(scan)

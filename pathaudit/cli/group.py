@@ -1,0 +1,50 @@
+"""The one place where an error becomes a line, a hint and an exit status."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from pathaudit.cli.status import Status
+from pathaudit.errors import PathAuditError
+
+
+class Program(click.Group):
+    """A group of commands whose users get one line for what they can put right, no traceback."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args:
+            return super().parse_args(ctx, args)  # shows the help, which is no error to reword
+        with _explained(ctx):
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        with _explained(ctx):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _explained(context: click.Context) -> Iterator[None]:
+    """Turn what the user can act on into a line on the standard error; bugs pass through."""
+    try:
+        yield
+    except click.UsageError as error:
+        asked = error.ctx or context
+        _say(error.format_message(), f"see '{asked.command_path} --help'")
+        context.exit(Status.USER_ERROR)
+    except PathAuditError as error:
+        _say(error.message, error.hint)
+        context.exit(Status.USER_ERROR)
+    except KeyboardInterrupt:
+        # A terminal shows ^C where the cursor is.
+        click.echo("\n" * sys.stderr.isatty() + "pathaudit: interrupted", err=True)
+        context.exit(Status.INTERRUPTED)
+
+
+def _say(message: str, hint: str) -> None:
+    from pathaudit.reporters.escaping import visible
+
+    click.echo(f"pathaudit: error: {visible(message)}", err=True)
+    if hint:
+        click.echo(f"hint: {visible(hint)}", err=True)

@@ -1,0 +1,267 @@
+"""The outline of a source tree: what names mean, which classes there are, what is served."""
+
+import ast
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+import pathspec
+
+from pathaudit.index.features import Feature, Write, follow_setter
+from pathaudit.index.outline import AttributeStore, ClassOutline, FunctionOutline, ModuleOutline
+from pathaudit.index.resolve import (
+    ClassRef,
+    External,
+    FunctionRef,
+    ModuleRef,
+    Modules,
+    Symbol,
+    ValueRef,
+)
+from pathaudit.index.types import (
+    ClassType,
+    FunctionType,
+    Instance,
+    StackType,
+    TypeOracle,
+    Types,
+)
+from pathaudit.results import Gap
+from pathaudit.ruleset import Profile
+from pathaudit.sources import SourceTree
+
+__all__ = [
+    "ClassOutline",
+    "ClassRef",
+    "ClassType",
+    "External",
+    "Feature",
+    "FunctionOutline",
+    "FunctionRef",
+    "FunctionType",
+    "Index",
+    "Instance",
+    "ModuleOutline",
+    "ModuleRef",
+    "StackType",
+    "Symbol",
+    "Types",
+    "ValueRef",
+    "Write",
+    "build_index",
+]
+
+
+class Index:
+    """Answers questions about one tree; everything is found when first asked for."""
+
+    def __init__(self, tree: SourceTree, profile: Profile) -> None:
+        self.tree = tree
+        self.profile = profile
+        self.modules = Modules(tree)
+        self.types = TypeOracle(self.modules, profile.stacks)
+        self._features: dict[ClassRef, tuple[Feature, ...]] = {}
+        self._attributes: dict[FunctionRef, frozenset[str]] = {}
+        self._entered: dict[tuple[ClassRef, str], frozenset[str]] = {}
+        self._stored: dict[tuple[ClassRef, str], frozenset[str]] = {}
+        self._collecting: dict[tuple[ClassRef, frozenset[str]], frozenset[str]] = {}
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        return tuple(self.modules.gaps)
+
+    @cached_property
+    def model_files(self) -> tuple[str, ...]:
+        """Files under the profile's model globs, in order."""
+        spec = pathspec.PathSpec.from_lines("gitwildmatch", self.profile.models)
+        return tuple(path for path in self.tree.paths if spec.match_file(path))
+
+    @cached_property
+    def entries(self) -> tuple[ClassRef, ...]:
+        """The served classes, drafts included, by file and name."""
+        needle = self.profile.entries.variable.encode()
+        files = self.tree.find(needle, self.model_files)
+        return tuple(sorted({entry for file in files for entry in self._entries_of(file)}))
+
+    def _entries_of(self, file: str) -> Iterator[ClassRef]:
+        outline = self.modules.outline(file)
+        values = outline.values.get(self.profile.entries.variable, ()) if outline else ()
+        for value in values:
+            for node in ast.walk(value):
+                if isinstance(node, ast.Name):
+                    symbol = self.modules.resolve(file, node.id)
+                    if isinstance(symbol, ClassRef):
+                        yield symbol
+
+    def is_draft(self, cls: ClassRef) -> bool:
+        return self.profile.is_draft(cls.name, cls.file)
+
+    def features(self, entry: ClassRef) -> tuple[Feature, ...]:
+        """One feature for each arming setter that a served class defines or inherits."""
+        if entry not in self._features:
+            setters = sorted(
+                {
+                    name
+                    for cls in self.modules.mro(entry)
+                    for name in self._method_names(cls)
+                    if self.profile.is_setter(name)
+                }
+            )
+            found = (follow_setter(self.modules, self.types, entry, name) for name in setters)
+            self._features[entry] = tuple(feature for feature in found if feature.writes)
+        return self._features[entry]
+
+    def _method_names(self, cls: ClassRef) -> tuple[str, ...]:
+        outline = self.modules.class_outline(cls)
+        return tuple(outline.methods) if outline else ()
+
+    # ---- what methods do, by name ----
+
+    def attributes_of(self, ref: FunctionRef) -> frozenset[str]:
+        """Every attribute name that a function mentions."""
+        if ref not in self._attributes:
+            function = self.modules.function(ref)
+            nodes = ast.walk(function.node) if function else ()
+            self._attributes[ref] = frozenset(
+                node.attr for node in nodes if isinstance(node, ast.Attribute)
+            )
+        return self._attributes[ref]
+
+    def entered(self, cls: ClassRef, method: str) -> frozenset[str]:
+        """The sub-modules that a method calls on its object, also through its other methods."""
+        return self._closure(cls, method, self._entered, _called_on_receiver)
+
+    def stored_by(self, cls: ClassRef, method: str) -> frozenset[str]:
+        """The attributes that a method stores on its object, also through its other methods."""
+        return self._closure(cls, method, self._stored, _stored_on_receiver)
+
+    def _closure(
+        self,
+        cls: ClassRef,
+        method: str,
+        known: dict[tuple[ClassRef, str], frozenset[str]],
+        names: Callable[[ast.AST], frozenset[str]],
+    ) -> frozenset[str]:
+        key = (cls, method)
+        if key not in known:
+            known[key] = frozenset()  # answers recursion
+            found = self.modules.method(cls, method)
+            if found is not None:
+                own = names(found[1].node)
+                called = _called_on_receiver(found[1].node)
+                methods = {name for name in called if self.modules.method(cls, name)}
+                inner = (self._closure(cls, name, known, names) for name in sorted(methods))
+                known[key] = (own - methods).union(*inner)
+        return known[key]
+
+    def collecting_methods(self, cls: ClassRef, verbs: frozenset[str]) -> frozenset[str]:
+        """The methods that add to an object: of these names, or calling one on what it owns."""
+        key = (cls, verbs)
+        if key not in self._collecting:
+            names = {name for ref in self.modules.mro(cls) for name in self._method_names(ref)}
+            self._collecting[key] = frozenset(
+                name for name in names if name in verbs or self._adds(cls, name, verbs)
+            )
+        return self._collecting[key]
+
+    def _adds(self, cls: ClassRef, name: str, verbs: frozenset[str]) -> bool:
+        found = self.modules.method(cls, name)
+        if found is None or name == "__init__":
+            return False
+        return any(
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in verbs
+            and ast.unparse(node.func.value).split(".")[0] == "self"
+            for node in ast.walk(found[1].node)
+        )
+
+    def is_static(self, ref: FunctionRef) -> bool:
+        function = self.modules.function(ref)
+        return function is not None and "staticmethod" in function.decorators
+
+    def is_class_method(self, ref: FunctionRef) -> bool:
+        function = self.modules.function(ref)
+        return function is not None and "classmethod" in function.decorators
+
+    def constant_defaults(self, ref: FunctionRef) -> dict[str, None | bool | int | float | str]:
+        """Parameters whose default is a literal."""
+        function = self.modules.function(ref)
+        if function is None:
+            return {}
+        arguments = function.node.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        pairs = [
+            *zip(reversed(positional), reversed(arguments.defaults), strict=False),
+            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+        ]
+        return {
+            item.arg: default.value
+            for item, default in pairs
+            if isinstance(default, ast.Constant)
+            and (default.value is None or isinstance(default.value, bool | int | float | str))
+        }
+
+    def stacks_of(self, instance: Instance) -> frozenset[str]:
+        """The attributes of an object that hold decoder layers."""
+        names = {
+            store.name
+            for cls in self.modules.mro(instance.cls)
+            for store in self._stores(cls)
+            if isinstance(store.value, ast.Call) and store.position in (None, 0)
+        }
+        return frozenset(
+            name
+            for name in names
+            if any(stack.decoder for stack in self.types.attribute(instance, name).stacks())
+        )
+
+    def attributes_stored(self, cls: ClassRef) -> frozenset[str]:
+        """The attributes that a class or a base of it stores a new object to."""
+        return frozenset(
+            store.name
+            for ref in self.modules.mro(cls)
+            for store in self._stores(ref)
+            if isinstance(store.value, ast.Call)
+        )
+
+    def _stores(self, cls: ClassRef) -> tuple[AttributeStore, ...]:
+        outline = self.modules.class_outline(cls)
+        return outline.stores if outline else ()
+
+    def at(self, entry: ClassRef, path: tuple[str, ...]) -> tuple[Instance, ...]:
+        """The possible classes of the object that ``entry`` holds at an attribute path."""
+        found: tuple[Instance, ...] = (Instance(entry),)
+        for name in path:
+            found = tuple(
+                inner for item in found for inner in self.types.attribute(item, name).instances()
+            )
+        return found
+
+
+def _called_on_receiver(node: ast.AST) -> frozenset[str]:
+    """``name`` of every ``self.name(...)`` and ``self.name.method(...)``."""
+    found = set()
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call):
+            target: ast.expr = call.func
+            while isinstance(target, ast.Attribute):
+                if isinstance(target.value, ast.Name) and target.value.id == "self":
+                    found.add(target.attr)
+                target = target.value
+    return frozenset(found)
+
+
+def _stored_on_receiver(node: ast.AST) -> frozenset[str]:
+    return frozenset(
+        target.attr
+        for target in ast.walk(node)
+        if isinstance(target, ast.Attribute)
+        and isinstance(target.ctx, ast.Store)
+        and isinstance(target.value, ast.Name)
+        and target.value.id == "self"
+    )
+
+
+def build_index(tree: SourceTree, profile: Profile) -> Index:
+    """The index of a tree; nothing is read before the first question."""
+    return Index(tree, profile)

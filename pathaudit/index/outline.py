@@ -1,0 +1,188 @@
+"""Outline one module with ``ast``: imports, classes, methods, and what is stored on ``self``."""
+
+import ast
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from pathaudit.lower import split_lines
+
+
+class ImportedSymbol(Struct, frozen=True):
+    """``name = module`` or ``name = module.attribute``; ``level`` counts leading dots."""
+
+    module: str
+    attribute: str | None
+    level: int
+
+
+class AttributeStore(Struct, frozen=True):
+    """``self.name = value`` in a method; ``position`` where a tuple is unpacked."""
+
+    name: str
+    method: str
+    value: ast.expr
+    position: int | None
+    line: int
+
+
+class FunctionOutline(Struct, frozen=True, eq=False):
+    """A function or method; ``qualname`` is ``Class.method`` or the bare name."""
+
+    name: str
+    qualname: str
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+
+    @property
+    def decorators(self) -> tuple[str, ...]:
+        return tuple(ast.unparse(item) for item in self.node.decorator_list)
+
+
+class ClassOutline(Struct, frozen=True, eq=False):
+    """A class of a module's top level. Later definitions of a method replace earlier ones."""
+
+    name: str
+    line: int
+    bases: tuple[str, ...]
+    methods: dict[str, FunctionOutline]
+    attributes: dict[str, ast.expr]
+    stores: tuple[AttributeStore, ...]
+
+
+class ModuleOutline(Struct, frozen=True, eq=False):
+    """What other modules can ask of one file; ``lines`` keep their line ends."""
+
+    file: str
+    lines: list[str]
+    imports: dict[str, ImportedSymbol]
+    stars: tuple[ImportedSymbol, ...]
+    classes: dict[str, ClassOutline]
+    functions: dict[str, FunctionOutline]
+    values: dict[str, tuple[ast.expr, ...]]
+
+
+def outline_module(file: str, text: str) -> ModuleOutline:
+    """Outline the module ``text`` of ``file``.
+
+    Raises ``SyntaxError``, ``ValueError`` or ``RecursionError`` as ``ast.parse`` does, and
+    ``MemoryError`` for input that is nested too deeply for CPython's parser.
+    """
+    module = ast.parse(text)
+    outline = ModuleOutline(file, split_lines(text), {}, (), {}, {}, {})
+    stars: list[ImportedSymbol] = []
+    for statement in _top_level(module.body):
+        _record(outline, statement, stars)
+    return ModuleOutline(
+        file,
+        outline.lines,
+        outline.imports,
+        tuple(stars),
+        outline.classes,
+        outline.functions,
+        outline.values,
+    )
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of the module's scope, also those under ``if``, ``try`` and ``with``."""
+    for statement in body:
+        yield statement
+        for name in ("body", "orelse", "finalbody"):
+            if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                yield from _top_level(getattr(statement, name, []))
+        for handler in getattr(statement, "handlers", []):
+            yield from _top_level(handler.body)
+
+
+def _record(outline: ModuleOutline, statement: ast.stmt, stars: list[ImportedSymbol]) -> None:
+    match statement:
+        case ast.Import() | ast.ImportFrom():
+            for name, symbol in imported(statement):
+                if name == "*":
+                    stars.append(symbol)
+                else:
+                    outline.imports[name] = symbol
+        case ast.ClassDef():
+            outline.classes[statement.name] = _outline_class(statement)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            outline.functions[statement.name] = FunctionOutline(
+                statement.name, statement.name, statement
+            )
+        case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+            for name, value in _assigned(statement):
+                outline.values[name] = (*outline.values.get(name, ()), value)
+
+
+def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ImportedSymbol]]:
+    """The names that an import binds; ``*`` for a star import."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            if alias.asname:
+                yield alias.asname, ImportedSymbol(alias.name, None, 0)
+            else:
+                root = alias.name.split(".")[0]
+                yield root, ImportedSymbol(root, None, 0)
+        return
+    for alias in node.names:
+        attribute = None if alias.name == "*" else alias.name
+        yield alias.asname or alias.name, ImportedSymbol(node.module or "", attribute, node.level)
+
+
+def _assigned(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> Iterator[tuple[str, ast.expr]]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    if node.value is None:
+        return
+    for target in targets:
+        if isinstance(target, ast.Name):
+            yield target.id, node.value
+
+
+def _outline_class(node: ast.ClassDef) -> ClassOutline:
+    methods: dict[str, FunctionOutline] = {}
+    attributes: dict[str, ast.expr] = {}
+    stores: list[AttributeStore] = []
+    for statement in _top_level(node.body):
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                if _replaces(statement):
+                    qualname = f"{node.name}.{statement.name}"
+                    methods[statement.name] = FunctionOutline(statement.name, qualname, statement)
+                stores.extend(_self_stores(statement))
+            case ast.Assign() | ast.AnnAssign():
+                attributes.update(_assigned(statement))
+    bases = tuple(ast.unparse(base) for base in node.bases)
+    return ClassOutline(node.name, node.lineno, bases, methods, attributes, tuple(stores))
+
+
+def _replaces(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """A property's setter or deleter, or an overload, is not the method of that name."""
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter"):
+            return False
+        if ast.unparse(decorator).endswith("overload"):
+            return False
+    return True
+
+
+def _self_stores(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[AttributeStore]:
+    receiver = node.args.args[0].arg if node.args.args else ""
+    for statement in ast.walk(node):
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
+            continue
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for target in targets:
+            for name, position in _stored_names(target, receiver):
+                yield AttributeStore(name, node.name, statement.value, position, statement.lineno)
+
+
+def _stored_names(target: ast.expr, receiver: str) -> Iterator[tuple[str, int | None]]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for position, item in enumerate(target.elts):
+            for name, _ in _stored_names(item, receiver):
+                yield name, position
+    elif (
+        isinstance(target, ast.Attribute)
+        and isinstance(target.value, ast.Name)
+        and target.value.id == receiver
+    ):
+        yield target.attr, None

@@ -1,0 +1,266 @@
+"""What all parts of the executor share: frames, plans, budget, and how states split and merge."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Protocol
+
+from msgspec import Struct
+
+from pathaudit import ir
+from pathaudit.conditions import Conjunction, PathCondition, both, conjoin
+from pathaudit.index import ClassRef, FunctionRef, Index
+from pathaudit.lower import LoweringError, lower_function
+from pathaudit.paths.evaluate import Evaluator, Place
+from pathaudit.paths.formulas import Formula, Known, alternatives, opposite
+from pathaudit.paths.question import Question
+from pathaudit.paths.relevance import Interest, Plan, plan_function
+from pathaudit.paths.state import Run, State, TrailStep, merge_states
+from pathaudit.paths.values import Closure, Symbol, Value
+
+CALL_DEPTH = 8
+STATES = 160
+STEPS = 60_000
+
+
+class BudgetExceeded(Exception):  # noqa: N818 - no error: the answer is "unknown"
+    """The analysis of one root was cut; ``reason`` says what ran out, and where."""
+
+    def __init__(self, reason: str, file: str, line: int) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.file = file
+        self.line = line
+
+
+class Monitor(Protocol):
+    """Keeps the obligation of each state; one implementation a kind of rule.
+
+    Verdicts given after a ``checkpoint`` are taken back by ``rollback``: the body of a loop may
+    have to be executed again from a weaker state.
+    """
+
+    def required(self, state: State, evidence: str) -> State:
+        """The required event happened."""
+
+    def ran(self, state: State, run: Run, loop: int) -> State:
+        """Layers ran without the event; ``loop`` is the loop whose iteration they belong to."""
+
+    def delegated(self, state: State, run: Run, evidence: str) -> State:
+        """Layers ran, and an accumulator was handed along."""
+
+    def unknown(self, state: State, run: Run, callee: str) -> State:
+        """Layers went to something that cannot be followed."""
+
+    def happened(self, state: State) -> bool:
+        """Did the event happen in the innermost iteration?"""
+
+    def enter(self, state: State, loop: int) -> State:
+        """An iteration begins."""
+
+    def leave(self, state: State, loop: int, *, judged: bool) -> State:
+        """An iteration ends."""
+
+    def finish(self, state: State) -> None:
+        """The root is left."""
+
+    def checkpoint(self) -> object:
+        """Remember the verdicts given so far."""
+
+    def rollback(self, checkpoint: object) -> None:
+        """Take back the verdicts given since."""
+
+
+class Frame(Struct, frozen=True, eq=False):
+    """One function being executed; ``receiver_name`` is its first parameter if it is a method."""
+
+    ref: FunctionRef
+    function: ir.Function
+    plan: Plan
+    place: Place
+    receiver_name: str
+    depth: int
+    call: "CallPoint | None" = None
+
+
+class CallPoint(Struct, frozen=True, eq=False):
+    """Where a frame was called from, in which state, and what was called there."""
+
+    frame: Frame
+    region: ir.Region
+    state: State
+    callee: str
+
+
+class ActiveLoop(Struct, frozen=True, eq=False):
+    """A loop whose body is being executed; ``low`` and ``high`` are its range as text."""
+
+    number: int
+    frame: Frame
+    region: ir.Region
+    low: str
+    high: str
+    judged: bool
+
+
+class Machine(ABC):
+    """Shared state of one analysis."""
+
+    def __init__(self, index: Index, question: Question, monitor: Monitor) -> None:
+        self.index = index
+        self.question = question
+        self.monitor = monitor
+        self.evaluator = Evaluator(index, question)
+        self.loops: list[ActiveLoop] = []
+        self.closures: dict[Closure, tuple[ir.Function, Frame]] = {}
+        self.points: list[CallPoint] = []
+        self._plans: dict[tuple[FunctionRef, frozenset[str]], tuple[ir.Function, Plan]] = {}
+        self._touching: dict[tuple[ClassRef, str], bool] = {}
+        self._loop_numbers = 0
+        self._steps = 0
+
+    @abstractmethod
+    def block(
+        self, body: tuple[ir.Statement, ...], states: list[State], frame: Frame
+    ) -> list[State]:
+        """Execute statements; states that left by a jump are carried along."""
+
+    # ---- frames ----
+
+    def frame(
+        self,
+        ref: FunctionRef,
+        receiver: Value | None,
+        carriers: frozenset[str],
+        call: CallPoint | None,
+    ) -> Frame | None:
+        """Prepare a function for execution; ``None`` if it cannot be found."""
+        key = (ref, carriers)
+        if key not in self._plans:
+            outline = self.index.modules.outline(ref.file)
+            found = self.index.modules.function(ref)
+            if outline is None or found is None:
+                return None
+            try:
+                function = lower_function(outline.lines, found.node)
+            except LoweringError as error:
+                raise BudgetExceeded(str(error), ref.file, found.node.lineno) from error
+            interest = self.interest(ref, function, receiver, carriers, returns=call is not None)
+            self._plans[key] = (function, plan_function(function, interest))
+        function, plan = self._plans[key]
+        return self._framed(ref, function, plan, receiver, call)
+
+    def _framed(
+        self,
+        ref: FunctionRef,
+        function: ir.Function,
+        plan: Plan,
+        receiver: Value | None,
+        call: CallPoint | None,
+    ) -> Frame:
+        owner = self.index.modules.owner(ref)
+        place = Place(ref.file, receiver, owner, plan.kept)
+        first = function.parameters[0].name if function.parameters and receiver else ""
+        depth = call.frame.depth + 1 if call else 0
+        return Frame(ref, function, plan, place, first, depth, call)
+
+    def interest(
+        self,
+        ref: FunctionRef,
+        function: ir.Function,
+        receiver: Value | None,
+        carriers: frozenset[str],
+        *,
+        returns: bool,
+    ) -> Interest:
+        """What to look for in a function of the file and class of ``ref``."""
+        name = function.parameters[0].name if function.parameters and receiver else ""
+        typed = isinstance(receiver, Symbol) and receiver.types is not None
+        instances = receiver.types.instances() if typed else ()
+        return Interest(
+            stacks=self.question.stacks,
+            collecting=self.question.collecting,
+            keywords=self.question.keywords,
+            runs=self.index.profile.modules.runs,
+            switches=self.question.switches,
+            carriers=carriers,
+            receiver=name,
+            returns=returns,
+            touches=lambda method: any(self.touches(item.cls, method) for item in instances),
+            collects=lambda text: self._collects(ref.file, text),
+        )
+
+    def touches(self, cls: ClassRef, name: str) -> bool:
+        """Does a method, or one that it calls on its own object, mention a layer stack?"""
+        key = (cls, name)
+        if key not in self._touching:
+            self._touching[key] = False  # answers recursion
+            found = self.index.modules.method(cls, name)
+            self._touching[key] = found is not None and self._mentions(cls, found[0])
+        return self._touching[key]
+
+    def _mentions(self, cls: ClassRef, ref: FunctionRef) -> bool:
+        attributes = self.index.attributes_of(ref)
+        return bool(attributes & self.question.stacks) or any(
+            self.touches(cls, name) for name in sorted(attributes)
+        )
+
+    def _collects(self, file: str, text: str) -> bool:
+        """Is ``text`` a class of the tree whose objects collect? ``AuxList``, ``Packer.of``."""
+        symbol = self.index.modules.resolve(file, text) if text else None
+        if isinstance(symbol, FunctionRef):
+            symbol = self.index.modules.owner(symbol)
+        return isinstance(symbol, ClassRef) and self.evaluator.is_collector(symbol)
+
+    # ---- states ----
+
+    def spend(self, frame: Frame, line: int, count: int) -> None:
+        """Count executed statements against the budget."""
+        self._steps += count
+        if self._steps > STEPS:
+            raise BudgetExceeded(f"more than {STEPS} steps", frame.place.file, line)
+
+    def merged(self, states: Iterable[State], frame: Frame, line: int) -> list[State]:
+        """Merge states; too many that cannot be merged end the analysis."""
+        found = merge_states(states)
+        if len(found) > STATES:
+            raise BudgetExceeded(f"more than {STATES} states at once", frame.place.file, line)
+        return found
+
+    def constrain(self, state: State, formula: Formula) -> State | None:
+        """The part of a state in which the formula holds; ``None`` if there is none."""
+        if isinstance(formula, Known):
+            return state if formula.value else None
+        expanded = alternatives(formula)
+        if expanded is None:
+            return state  # too many alternatives: the test is forgotten, which is weaker
+        if len(expanded) == 1:
+            joined = conjoin(state.condition, expanded[0], self.evaluator.facts)
+        else:
+            condition = PathCondition(tuple(Conjunction(literals) for literals in expanded))
+            joined = both(state.condition, condition, self.evaluator.facts)
+        return state.under(joined) if joined is not None else None
+
+    def split(
+        self, state: State, formula: Formula, frame: Frame, region: ir.Region
+    ) -> tuple[State | None, State | None]:
+        """The parts of a state in which a test is true and false, with a step for the witness."""
+        if isinstance(formula, Known):
+            return (state, None) if formula.value else (None, state)
+        sides: list[State | None] = []
+        for taken, side in ((True, formula), (False, opposite(formula))):
+            part = self.constrain(state, side)
+            if part is not None:
+                groups = alternatives(side) or ()
+                literals = frozenset(literal for group in groups for literal in group)
+                step = TrailStep(frame.place.file, region, "branch", "", taken, literals)
+                part = part.walked(step)
+            sides.append(part)
+        return sides[0], sides[1]
+
+    def next_loop(self) -> int:
+        self._loop_numbers += 1
+        return self._loop_numbers
+
+    def evidence(self, frame: Frame, region: ir.Region) -> str:
+        """``file:line`` of something that happened."""
+        return f"{frame.place.file}:{region.line}"

@@ -1,0 +1,146 @@
+"""One symbolic state: what names hold, under which condition, and what is still owed."""
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+
+from pathaudit import ir
+from pathaudit.conditions import ALWAYS, Literal, PathCondition, disjoin
+from pathaudit.paths.values import Value
+
+# How a path stands: still running, or left by a jump.
+RUNNING, RETURNED, RAISED, BROKE, CONTINUED = (
+    "running",
+    "returned",
+    "raised",
+    "broke",
+    "continued",
+)
+
+
+class TrailStep(Struct, frozen=True):
+    """A step kept for the witness only; ``literals`` are those it added to the condition."""
+
+    file: str
+    region: ir.Region
+    kind: str
+    text: str
+    taken: bool | None
+    literals: frozenset[Literal] = frozenset()
+
+
+class Trail(Struct, frozen=True, eq=False):
+    step: TrailStep
+    parent: "Trail | None"
+
+    def steps(self) -> tuple[TrailStep, ...]:
+        """From the first to the last."""
+        found = []
+        node: Trail | None = self
+        while node is not None:
+            found.append(node.step)
+            node = node.parent
+        return tuple(reversed(found))
+
+
+class Run(Struct, frozen=True):
+    """Layers are run: one layer, or all of a view handed to something that runs them.
+
+    ``file`` and ``region`` are those of the statement where a finding stands; ``function`` is the
+    qualified name of the method there. ``handoff`` names the callee that the layers go to, and
+    ``point`` is then the number of the call in the executor's list, else -1.
+    """
+
+    file: str
+    region: ir.Region
+    function: str
+    kind: str
+    stack: str
+    low: str
+    high: str
+    handoff: str = ""
+    point: int = -1
+
+
+class Scope(Struct, frozen=True):
+    """What one iteration, or the code outside loops, owes: runs that lack their event.
+
+    ``ran`` tells an iteration of a layer from one of another loop inside it.
+    """
+
+    loop: int
+    evidence: str = ""
+    pending: tuple[Run, ...] = ()
+    ran: bool = False
+
+
+class State(Struct, frozen=True, eq=False):
+    """``names`` is never changed in place. ``versions`` count stores to an attribute."""
+
+    names: dict[str, Value]
+    condition: PathCondition = ALWAYS
+    scopes: tuple[Scope, ...] = (Scope(0),)
+    versions: tuple[tuple[str, int], ...] = ()
+    stores: tuple[tuple[str, Value], ...] = ()
+    trail: Trail | None = None
+    status: str = RUNNING
+    value: Value | None = None
+
+    def bind(self, name: str, value: Value) -> "State":
+        return msgspec.structs.replace(self, names={**self.names, name: value})
+
+    def forget(self, names: Iterable[str]) -> "State":
+        """Without what ``names`` hold: they are known by their text alone."""
+        gone = set(names)
+        kept = {name: value for name, value in self.names.items() if name not in gone}
+        return msgspec.structs.replace(self, names=kept) if len(kept) != len(self.names) else self
+
+    def without_new(self, before: "State") -> "State":
+        """Without the names that were not there before: those of a comprehension."""
+        names = {name: self.names.get(name, value) for name, value in before.names.items()}
+        return msgspec.structs.replace(self, names=names)
+
+    def under(self, condition: PathCondition) -> "State":
+        return msgspec.structs.replace(self, condition=condition)
+
+    def leave(self, status: str, value: Value | None = None) -> "State":
+        return msgspec.structs.replace(self, status=status, value=value)
+
+    def owing(self, scopes: tuple[Scope, ...]) -> "State":
+        return msgspec.structs.replace(self, scopes=scopes)
+
+    def walked(self, step: TrailStep) -> "State":
+        return msgspec.structs.replace(self, trail=Trail(step, self.trail))
+
+    def version(self, attribute: str) -> int:
+        return next((count for name, count in self.versions if name == attribute), 0)
+
+    def touched(self, attribute: str) -> "State":
+        """After a store to some object's ``attribute``: equal text is no longer equal value."""
+        versions = dict(self.versions)
+        versions[attribute] = versions.get(attribute, 0) + 1
+        suffix = f".{attribute}"
+        stores = tuple((text, value) for text, value in self.stores if not text.endswith(suffix))
+        return msgspec.structs.replace(
+            self, versions=tuple(sorted(versions.items())), stores=stores
+        )
+
+
+def merge_states(states: Iterable[State]) -> list[State]:
+    """Join states that differ in their condition alone; the condition becomes a disjunction."""
+    merged: dict[object, State] = {}
+    for state in states:
+        key = (
+            state.status,
+            frozenset(state.names.items()),
+            state.scopes,
+            state.versions,
+            state.stores,
+            state.value,
+        )
+        known = merged.get(key)
+        merged[key] = (
+            state if known is None else known.under(disjoin(known.condition, state.condition))
+        )
+    return list(merged.values())

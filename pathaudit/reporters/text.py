@@ -1,0 +1,236 @@
+"""The report for people at a terminal: diagnostics like a compiler's, then a summary.
+
+Columns are computed on plain text and colour is painted last, so it never moves anything. All that
+comes from the audited code passes ``escaping.visible`` before it is measured or written.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TextIO
+
+from pathaudit.reporters.diagnostics import Block, block_lines, marked_spots
+from pathaudit.reporters.escaping import visible
+from pathaudit.reporters.phrases import (
+    REACHES,
+    counted,
+    layers_run,
+    listed,
+    place_of,
+    when,
+    word_of,
+)
+from pathaudit.reporters.snippets import numbers_shown
+from pathaudit.reporters.terminal import GLUE, Line, Page, Styled, cut, hanging, paint, table
+from pathaudit.results import EntryReport, Finding, Gap, Report, Severity, Site, Summary, Verdict
+
+_NARROWEST = 40
+_IN_FULL = 20  # findings of one kind that are shown with their source lines
+_GAPS = 10
+_ORDER = ("error", "warning", "unknown", "note", "suppressed")
+# What tells a word of the code from a word of a sentence.
+_NAME = re.compile(r"[\d_.()\[\]'\"`]")
+
+
+def render(
+    report: Report,
+    out: TextIO,
+    *,
+    excerpts: Mapping[str, Mapping[int, str]],
+    width: int = 80,
+    color: bool = False,
+    verbose: bool = False,
+    seconds: float | None = None,
+) -> None:
+    """Write the report to ``out`` in ``width`` columns.
+
+    ``excerpts`` maps a file to its source lines by number, without their line ends; those that
+    ``lines_wanted`` names are enough, and a missing one is not shown. ``verbose`` adds suppressed
+    findings, what holds, and all gaps. ``seconds`` is the elapsed time for the summary.
+    """
+    page = Page(excerpts, max(width, _NARROWEST), verbose)
+    encoding = out.encoding or "utf-8"
+    for line in _lines(report, page, seconds):
+        text = "".join(paint(style, text) if color else text for style, text in line)
+        out.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+def lines_wanted(report: Report) -> Mapping[str, frozenset[int]]:
+    """Return the numbers of the source lines that ``render`` may show, by file."""
+    wanted: defaultdict[str, frozenset[int]] = defaultdict(frozenset)
+    for block in _blocks(report, verbose=True):
+        if block.form == "full":
+            spots = marked_spots(block.findings[0], verbose=True)
+            for file in dict.fromkeys(spot.file for spot in spots):
+                wanted[file] |= frozenset(
+                    numbers_shown(spot for spot in spots if spot.file == file)
+                )
+    return dict(wanted)
+
+
+def _lines(report: Report, page: Page, seconds: float | None) -> Iterator[Line]:
+    blocks = _blocks(report, page.verbose)
+    told: frozenset[str] = frozenset()
+    for block in blocks:
+        if block.form != "short":
+            yield from block_lines(block, page, told)
+            yield ()
+            told |= {block.findings[0].why, block.findings[0].fix}
+    yield from _shortened([block for block in blocks if block.form == "short"], page)
+    if page.verbose:
+        yield from _entries(report.entries, page)
+    yield from _gaps(report.gaps, page)
+    yield from _summary(report, page, seconds)
+
+
+def _blocks(report: Report, verbose: bool) -> list[Block]:
+    shown = [f for f in report.findings if verbose or f.suppressed is None]
+    shown.sort(key=lambda finding: _ORDER.index(word_of(finding)))
+    blocks = [block for group in _alike(shown) for block in _split(group)]
+    full = _in_full(blocks)
+    rest = [f for i, block in enumerate(blocks) if i not in full for f in block.findings]
+    return [
+        *(block for i, block in enumerate(blocks) if i in full),
+        *(Block(group, "short") for group in _alike(rest)),
+    ]
+
+
+def _alike(findings: Iterable[Finding]) -> list[tuple[Finding, ...]]:
+    """Group findings that say the same of different places, in the order of their first."""
+    groups: defaultdict[tuple[str, ...], list[Finding]] = defaultdict(list)
+    for f in findings:
+        reason = f.suppressed or ""
+        groups[word_of(f), f.rule, f.severity, f.reach, reason, f.message, f.why].append(f)
+    return [tuple(group) for group in groups.values()]
+
+
+def _split(group: tuple[Finding, ...]) -> list[Block]:
+    word = word_of(group[0])
+    if len(group) > (1 if word == "note" else 2):
+        return [Block(group, "full" if word == "error" else "list")]
+    return [Block((finding,), "full") for finding in group]
+
+
+def _in_full(blocks: Sequence[Block]) -> frozenset[int]:
+    """Positions of the blocks that are not shortened: the first of each kind of message first."""
+    firsts: dict[tuple[str, ...], int] = {}
+    for position, block in enumerate(blocks):
+        firsts.setdefault(_shape(block.findings[0]), position)
+    kept = {position for position, block in enumerate(blocks) if block.form == "list"}
+    spent: Counter[str] = Counter()
+    for position in [*firsts.values(), *range(len(blocks))]:
+        word = word_of(blocks[position].findings[0])
+        if position not in kept and spent[word] < _IN_FULL:
+            spent[word] += 1
+            kept.add(position)
+    return frozenset(kept)
+
+
+def _shape(finding: Finding) -> tuple[str, ...]:
+    """What a message says when the names, ranges and numbers in it are left out."""
+    words = ("*" if _NAME.search(word) else word for word in finding.message.split())
+    return word_of(finding), finding.rule, " ".join(words)
+
+
+def _shortened(blocks: Sequence[Block], page: Page) -> Iterator[Line]:
+    if not blocks:
+        return
+    count = counted(sum(len(block.findings) for block in blocks), "more finding")
+    yield from hanging((), f"{count} in short; --format json has all of each:", 2, page)
+    yield ()
+    for block in blocks:
+        yield from block_lines(block, page, frozenset())
+    yield ()
+
+
+def _entries(entries: Sequence[EntryReport], page: Page) -> Iterator[Line]:
+    """What was judged, with where the required event happens: the positive answer."""
+    for rule in dict.fromkeys(entry.rule for entry in entries):
+        yield (("bold", f"entries judged by {cut(visible(rule), 40)}:"),)
+        judged = [entry for entry in entries if entry.rule == rule]
+        yield from table([_entry(entry) for entry in judged], 2, page)
+        yield ()
+
+
+def _entry(entry: EntryReport) -> tuple[str, str, str]:
+    place = f"{entry.verdict:<8}  {place_of(entry)}"
+    remarks = [REACHES[entry.reach].partition(":")[0]]
+    if entry.verdict is Verdict.HOLDS:
+        evidence = dict.fromkeys(text for site in entry.sites for text in site.evidence)
+        verb = "captures" if "capture" in entry.rule else "happens"
+        remarks.append(f"{verb} at {listed(tuple(evidence))} on every path" if evidence else "")
+    remarks += [_site(site, entry) for site in entry.sites if site.verdict is not Verdict.HOLDS]
+    return place, visible(entry.entry), "; ".join(filter(None, remarks))
+
+
+def _site(site: Site, entry: EntryReport) -> str:
+    place = f"{'' if site.verdict is entry.verdict else f'{site.verdict} '}at {place_of(site)}"
+    return ", ".join(filter(None, (place, layers_run(site), when(site.condition))))
+
+
+def _gaps(gaps: Sequence[Gap], page: Page) -> Iterator[Line]:
+    shown = gaps if page.verbose else gaps[:_GAPS]
+    for gap in shown:
+        lead = (("warning", f"gap[{visible(gap.kind)}]"), ("", ": "))
+        entries = listed(gap.entries, page.verbose)
+        unknown = f" (leaves {entries} unknown)" if entries else ""
+        said = ": ".join(filter(None, (place_of(gap), visible(gap.message))))
+        yield from hanging(lead, said + unknown, 4, page)
+    if len(gaps) > len(shown):
+        left = counted(len(gaps) - len(shown), "more gap")
+        yield (("", f"{left}; --verbose lists all {len(gaps)}"),)
+    if gaps:
+        yield ()
+
+
+def _summary(report: Report, page: Page, seconds: float | None) -> Iterator[Line]:
+    counts = report.summary
+    parts = [
+        f"{counted(counts.entries, 'entry', 'entries')} audited, "
+        f"{counted(counts.sites, 'layer-running site')} judged: "
+        f"{counted(counts.holds, 'holds', 'hold')}, "
+        f"{counts.violated} violated, {counts.unknown} unknown",
+        f"{counts.suppressed} suppressed",
+        counted(counts.gaps, "gap"),
+    ]
+    if seconds is not None:
+        parts.append(f"{seconds:.1f} s")
+    text = f"in {_source_name(report)}: {'; '.join(parts)}"
+    yield from hanging((_lead(counts), ("", " ")), re.sub(r"(?<=\d) (?=\w)", GLUE, text), 2, page)
+    yield from _uncovered(report.gaps, page)
+
+
+def _uncovered(gaps: Sequence[Gap], page: Page) -> Iterator[Line]:
+    """What the answer says nothing of: files that were not read, entries that became unknown."""
+    files = [gap.file for gap in gaps if gap.kind == "file"]
+    entries = [entry for gap in gaps if gap.kind != "file" for entry in gap.entries]
+    if files or entries:
+        lead = (("warning", "Not covered by this answer:"), ("", " "))
+        names = tuple(dict.fromkeys(files + entries))
+        yield from hanging(lead, listed(names, page.verbose), 2, page)
+
+
+def _lead(counts: Summary) -> Styled:
+    """The answer in a few words; it is good news only when something was judged and all holds."""
+    numbers = {
+        Severity.ERROR: counts.errors,
+        Severity.WARNING: counts.warnings,
+        Severity.NOTE: counts.notes,
+    }
+    found = [severity for severity in numbers if numbers[severity]]
+    if found:
+        return found[0].value, ", ".join(counted(numbers[s], s.value) for s in found)
+    if counts.unknown:
+        return "unknown", "No findings, but not everything could be decided"
+    if not counts.sites:
+        return "warning", "Nothing was judged"
+    if counts.holds < counts.sites or counts.gaps:
+        return "good", "No findings"
+    return "good", "Every path holds"
+
+
+def _source_name(report: Report) -> str:
+    label, version = visible(report.source.label), report.source.version
+    if version is None or re.search(rf"(?<![\w.]){re.escape(version)}(?![\w.])", label):
+        return label
+    return f"{label} (version{GLUE}{visible(version)})"

@@ -1,0 +1,208 @@
+"""Every answer, as data; nothing here formats itself.
+
+Field names are the names in the JSON report. Lines count from 1, columns from 0 in characters.
+"""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class Verdict(StrEnum):
+    HOLDS = "holds"
+    VIOLATED = "violated"
+    UNKNOWN = "unknown"
+
+
+class Reach(StrEnum):
+    """Can the path run at all? ``dormant``: nothing arms the feature it belongs to."""
+
+    REACHABLE = "reachable"
+    GATED = "gated"
+    BLOCKED = "blocked"
+    DORMANT = "dormant"
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One step of a path. ``taken`` is the branch outcome, ``None`` for anything else.
+
+    ``kind`` is ``branch``, ``loop``, ``call`` or ``event``; ``text`` is a phrase for people.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    kind: str
+    text: str
+    taken: bool | None = None
+
+
+class Value(Struct, frozen=True):
+    """One witness value: an expression of the audited code and an integer for it."""
+
+    name: str
+    value: int
+
+
+class PathReport(Struct, frozen=True, kw_only=True):
+    """One way to reach a site: when, over which layers, and how.
+
+    ``condition`` is a Python expression in the fewest literals (``"always"`` without any);
+    ``layers`` is a half-open range such as ``[first_k_dense_replace, end_layer)``.
+    """
+
+    condition: str
+    layers: str
+    witness: tuple[Value, ...]
+    steps: tuple[Step, ...]
+
+
+class Sibling(Struct, frozen=True, kw_only=True):
+    """A place in the same function that does it right, and when it runs."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    condition: str
+    text: str
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """A place where a rule is broken, or where it could not be decided.
+
+    ``verdict`` is ``violated`` or ``unknown``. The region is the statement's: a loop's header or
+    the call through which the layers leave. ``condition``, ``layers``, ``witness`` and ``steps``
+    are those of the first of ``paths``. ``features`` names the setters the finding was judged for.
+    """
+
+    rule: str
+    title: str
+    severity: Severity
+    verdict: Verdict
+    reach: Reach
+    entry: str
+    symbol: str
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    message: str
+    condition: str
+    layers: str
+    witness: tuple[Value, ...]
+    steps: tuple[Step, ...]
+    paths: tuple[PathReport, ...]
+    features: tuple[str, ...]
+    receivers: tuple[str, ...]
+    entries: tuple[str, ...]
+    siblings: tuple[Sibling, ...]
+    controls: tuple[str, ...]
+    why: str
+    fix: str
+    fingerprint: str
+    suppressed: str | None = None
+
+
+class Site(Struct, frozen=True, kw_only=True):
+    """A place that runs layers and was judged. ``evidence`` says where the event happens."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    layers: str
+    verdict: Verdict
+    condition: str
+    evidence: tuple[str, ...]
+
+
+class EntryReport(Struct, frozen=True, kw_only=True):
+    """What one rule says of one method under audit, for all classes that share it.
+
+    ``entry`` is ``Class.method`` where it is defined; ``receivers`` are the classes that run it,
+    ``architectures`` the served classes that reach it.
+    """
+
+    rule: str
+    entry: str
+    file: str
+    line: int
+    verdict: Verdict
+    reach: Reach
+    receivers: tuple[str, ...]
+    architectures: tuple[str, ...]
+    features: tuple[str, ...]
+    sites: tuple[Site, ...]
+
+
+class Gap(Struct, frozen=True, kw_only=True):
+    """Something that was not analysed. ``kind`` is ``file``, ``budget``, ``call`` or ``profile``."""
+
+    kind: str
+    file: str
+    line: int
+    message: str
+    entries: tuple[str, ...] = ()
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    label: str
+    version: str | None
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """Counts. ``sites`` are layer-running sites judged; findings by what they are."""
+
+    files: int
+    entries: int
+    sites: int
+    holds: int
+    violated: int
+    unknown: int
+    errors: int
+    warnings: int
+    notes: int
+    suppressed: int
+    gaps: int
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """The answer of a scan, in a fixed order: by file, line, rule."""
+
+    tool: str
+    source: Source
+    rules: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    entries: tuple[EntryReport, ...]
+    gaps: tuple[Gap, ...]
+    summary: Summary
+    schema: int = 1
+
+
+class Excerpt(Struct, frozen=True, kw_only=True):
+    """Source lines of a file that a reporter may show: line number to text without line end."""
+
+    file: str
+    lines: dict[int, str]
+
+
+def fails(finding: Finding, fail_on: Severity, *, strict: bool = False) -> bool:
+    """Does this finding make the run fail? Only reachable, unsuppressed ones do."""
+    if finding.suppressed is not None or finding.reach is not Reach.REACHABLE:
+        return False
+    if finding.verdict is Verdict.UNKNOWN:
+        return strict
+    order = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+    return order.index(finding.severity) <= order.index(fail_on)

@@ -1,0 +1,32 @@
+"""Opens the Python source tree of one package as data; nothing is imported, built or executed."""
+
+from functools import partial
+
+import msgspec
+
+from pathaudit.sources.listing import printable, walk
+from pathaudit.sources.locate import find_holder, find_installed
+from pathaudit.sources.tree import MAX_FILE_BYTES, Files, SourceTree, Span, from_text, read_file
+from pathaudit.sources.version import coded_version, stated_version
+
+__all__ = ["MAX_FILE_BYTES", "SourceTree", "Span", "from_text", "open_source"]
+
+
+def open_source(target: str | None, package: str) -> SourceTree:
+    """Open the tree of a package in a directory, or without a target the installed package.
+
+    The directory may be the package itself, a checkout, a site-packages folder, or hold one of
+    these. SourceError, with a hint, if the package is not found or found more than once.
+    """
+    if target is None:
+        return _open_folder(find_installed(package), package, f"installed {package}")
+    return _open_folder(find_holder(target, package), package, printable(target))
+
+
+def _open_folder(holder: str, package: str, label: str) -> SourceTree:
+    listing = sorted(walk(holder, package))
+    paths = tuple(path for path, reason in listing if not reason)
+    skipped = tuple((path, reason) for path, reason in listing if reason)
+    files = Files(frozenset(paths), partial(read_file, holder))
+    tree = SourceTree(label, stated_version(holder, package), package, paths, skipped, files)
+    return tree if tree.version else msgspec.structs.replace(tree, version=coded_version(tree))

@@ -1,0 +1,154 @@
+"""The tree itself: the Python files of one package, their bytes and text, read when asked for."""
+
+import hashlib
+import io
+import os
+import string
+import tokenize
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+
+from msgspec import Struct
+
+from pathaudit.errors import SourceError
+
+MAX_FILE_BYTES = 4 * 1024 * 1024
+CACHE_BYTES = 64 * 1024 * 1024
+
+# What a source encoding must leave alone. Codecs that change it (utf-16, unicode_escape, idna) are
+# no encodings of Python source, and some take quadratic time on a long file.
+_PLAIN_TEXT = string.printable + ".xn--bcher-kva.\\u0041"
+
+
+class Span(Struct, frozen=True, order=True):
+    """A place in a file of the tree: lines from 1, columns from 0 in characters, end exclusive."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class Files:
+    """The bytes of known paths; keeps what was read last, but a copy for a process is empty."""
+
+    def __init__(self, paths: frozenset[str], fetch: Callable[[str], bytes]) -> None:
+        self.paths = paths
+        self._fetch = fetch
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._size = 0
+
+    def __reduce__(self) -> tuple[type["Files"], tuple[frozenset[str], Callable[[str], bytes]]]:
+        return Files, (self.paths, self._fetch)
+
+    def read(self, path: str, *, evict: bool) -> bytes:
+        """Return the bytes of a path; ``evict`` says whether older ones may be dropped for them."""
+        if path in self._kept:
+            self._kept.move_to_end(path)
+            return self._kept[path]
+        if path not in self.paths:
+            raise SourceError(f"{path}: no such file in the source tree")
+        data = self._fetch(path)
+        if len(data) > MAX_FILE_BYTES:
+            raise SourceError(f"{path}: too large, more than {MAX_FILE_BYTES:,} bytes")
+        if evict or self._size + len(data) <= CACHE_BYTES:
+            self._keep(path, data)
+        return data
+
+    def _keep(self, path: str, data: bytes) -> None:
+        self._kept[path] = data
+        self._size += len(data)
+        while self._size > CACHE_BYTES:
+            self._size -= len(self._kept.popitem(last=False)[1])
+
+
+class SourceTree(Struct, frozen=True, eq=False):
+    """The Python files of one package, read when asked for; cheap to pickle.
+
+    ``label`` is the user's name for it. ``paths`` and ``skipped``, the paths left out with why,
+    are sorted; each path starts with the package: ``sglang/srt/models/llama.py``.
+    """
+
+    label: str
+    version: str | None
+    package: str
+    paths: tuple[str, ...]
+    skipped: tuple[tuple[str, str], ...]
+    _files: Files
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._files.paths
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a file; SourceError if it is unknown, unreadable or too large."""
+        return self._files.read(path, evict=True)
+
+    def text(self, path: str) -> str:
+        """Return the text of a file in its declared encoding, without byte order mark.
+
+        Line ends stay as they are. SourceError if it cannot be read or decoded, or holds NUL.
+        """
+        return _decode(path, self.read(path))
+
+    def digest(self, path: str) -> str:
+        """Return git's blob id of a file; SourceError as for ``read``."""
+        data = self.read(path)
+        blob = b"blob %d\0" % len(data) + data
+        return hashlib.sha1(blob, usedforsecurity=False).hexdigest()
+
+    def find(self, needle: bytes, under: Iterable[str]) -> tuple[str, ...]:
+        """Return those of the given paths of this tree whose bytes contain the needle, in order.
+
+        A file that cannot be read may contain it, so it is returned: who reads it learns why.
+        """
+        return tuple(path for path in under if path in self and self._may_hold(path, needle))
+
+    def _may_hold(self, path: str, needle: bytes) -> bool:
+        # A look through a whole tree must not drop what is in use: SGLang 0.5.23 is just larger
+        # than the cache, so every look would drop what the next one needs first.
+        try:
+            return needle in self._files.read(path, evict=False)
+        except SourceError:
+            return True
+
+
+def from_text(
+    files: Mapping[str, str | bytes],
+    *,
+    package: str = "sglang",
+    version: str | None = None,
+    label: str = "text",
+) -> SourceTree:
+    """Make a tree of texts by full path (``sglang/srt/models/a.py``); SourceError on other keys."""
+    for path in files:
+        if not (path.startswith(f"{package}/") and path.endswith(".py")):
+            raise SourceError(f"{label}: {path!r} is not a path like {package}/models/a.py")
+    # A lone surrogate becomes bytes that do not decode, as it would in a file.
+    data = {
+        path: text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+        for path, text in files.items()
+    }
+    stored = Files(frozenset(data), data.__getitem__)
+    return SourceTree(label, version, package, tuple(sorted(data)), (), stored)
+
+
+def read_file(holder: str, path: str) -> bytes:
+    """Return the bytes of a file below a folder, at most one more than a file may have."""
+    try:
+        with open(os.path.join(holder, path), "rb") as file:
+            return file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _decode(path: str, data: bytes) -> str:
+    if b"\0" in data:
+        raise SourceError(f"{path}: holds NUL bytes")
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        if _PLAIN_TEXT.encode().decode(encoding) != _PLAIN_TEXT:
+            raise LookupError(f"{encoding} is no encoding of Python source")
+        return data.decode(encoding)
+    except (SyntaxError, UnicodeError, LookupError) as error:
+        raise SourceError(f"{path}: cannot be decoded: {error}") from error

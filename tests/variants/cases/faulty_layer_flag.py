@@ -1,0 +1,156 @@
+"""The setter marks the layers and the dense loop honours the mark, but the sparse layers still
+leave without an accumulator.
+"""
+
+import torch
+from torch import nn
+
+from sglang.srt.distributed import get_pp_group
+from sglang.srt.layers.logits_processor import LogitsProcessor
+from sglang.srt.layers.radix_attention import RadixAttention
+from sglang.srt.layers.rotary_embedding import get_rope
+from sglang.srt.model_executor.forward_batch_info import ForwardBatch
+from sglang.srt.utils import make_layers
+
+
+def run_overlapped(layers, positions, hidden_states, residual, forward_batch):
+    """Run the layers on the two halves of the batch, one layer of each in turn."""
+    left, right = forward_batch.tbo_children
+    middle = left.num_tokens
+    first = (hidden_states[:middle], residual[:middle])
+    second = (hidden_states[middle:], residual[middle:])
+    for layer in layers:
+        first = layer(positions[:middle], first[0], first[1], left)
+        second = layer(positions[middle:], second[0], second[1], right)
+    return torch.cat([first[0], second[0]]), torch.cat([first[1], second[1]])
+
+
+class DemoDecoderLayer(nn.Module):
+    def __init__(self, config, layer_id: int) -> None:
+        super().__init__()
+        self.layer_id = layer_id
+        self.is_sparse = layer_id >= config.first_k_dense_replace
+        self.input_norm = nn.RMSNorm(config.hidden_size)
+        self.qkv_proj = nn.Linear(config.hidden_size, 3 * config.hidden_size)
+        self.rotary_emb = get_rope(
+            config.head_dim, config.head_dim, config.max_position_embeddings, config.rope_theta
+        )
+        self.attn = RadixAttention(
+            config.num_heads, config.head_dim, config.head_dim**-0.5, config.num_heads, layer_id
+        )
+        self.post_norm = nn.RMSNorm(config.hidden_size)
+        self.mlp = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, positions, hidden_states, residual, forward_batch, captured=None):
+        residual = hidden_states if residual is None else hidden_states + residual
+        if captured is not None:
+            captured.append(residual)
+        q, k, v = self.qkv_proj(self.input_norm(residual)).chunk(3, dim=-1)
+        q, k = self.rotary_emb(positions, q, k)
+        residual = residual + self.attn(q, k, v, forward_batch)
+        return self.mlp(self.post_norm(residual)), residual
+
+
+class DemoModel(nn.Module):
+    def __init__(self, config) -> None:
+        super().__init__()
+        self.pp_group = get_pp_group()
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.layers, self.start_layer, self.end_layer = make_layers(
+            config.num_hidden_layers,
+            lambda idx, prefix: DemoDecoderLayer(config, layer_id=idx),
+            pp_rank=self.pp_group.rank_in_group,
+            pp_size=self.pp_group.world_size,
+            prefix="model.layers",
+        )
+        self.norm = nn.RMSNorm(config.hidden_size)
+        self.first_k_dense_replace = config.first_k_dense_replace
+        self.layers_to_capture = []
+
+    def set_eagle3_layers_to_capture(self, layers_to_capture: list[int]) -> None:
+        self.layers_to_capture = layers_to_capture
+        for layer_id in layers_to_capture:
+            setattr(self.layers[layer_id], "_is_layer_to_capture", True)
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        positions: torch.Tensor,
+        forward_batch: ForwardBatch,
+        input_embeds: torch.Tensor | None = None,
+    ):
+        if input_embeds is None:
+            hidden_states = self.embed_tokens(input_ids)
+        else:
+            hidden_states = input_embeds
+        residual = None
+
+        dense_end = self.end_layer
+        if forward_batch.can_run_tbo:
+            if self.start_layer < self.first_k_dense_replace < self.end_layer:
+                dense_end = self.first_k_dense_replace
+
+        aux_hidden_states = []
+        # ok: skipped-aux-capture
+        for i in range(self.start_layer, dense_end):
+            layer = self.layers[i]
+            hidden_states, residual = layer(
+                positions,
+                hidden_states,
+                residual,
+                forward_batch,
+                captured=(
+                    aux_hidden_states if getattr(layer, "_is_layer_to_capture", False) else None
+                ),
+            )
+
+        if dense_end != self.end_layer:
+            # expect: skipped-aux-capture
+            hidden_states, residual = run_overlapped(
+                self.layers[dense_end : self.end_layer],
+                positions,
+                hidden_states,
+                residual,
+                forward_batch,
+            )
+
+        hidden_states = self.norm(hidden_states + residual)
+        if len(aux_hidden_states) == 0:
+            return hidden_states
+        return hidden_states, aux_hidden_states
+
+
+class DemoForCausalLM(nn.Module):
+    def __init__(self, config) -> None:
+        super().__init__()
+        self.config = config
+        self.model = DemoModel(config)
+        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        self.logits_processor = LogitsProcessor(config)
+        self.capture_aux_hidden_states = False
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        positions: torch.Tensor,
+        forward_batch: ForwardBatch,
+        input_embeds: torch.Tensor | None = None,
+    ):
+        hidden_states = self.model(input_ids, positions, forward_batch, input_embeds)
+        aux_hidden_states = None
+        if self.capture_aux_hidden_states:
+            hidden_states, aux_hidden_states = hidden_states
+        return self.logits_processor(
+            input_ids, hidden_states, self.lm_head, forward_batch, aux_hidden_states
+        )
+
+    def set_eagle3_layers_to_capture(self, layer_ids: list[int] | None = None) -> None:
+        if layer_ids is None:
+            num_layers = self.config.num_hidden_layers
+            layer_ids = [1, num_layers // 2 - 1, num_layers - 4]
+        self.capture_aux_hidden_states = True
+        # The state that layer n leaves is seen at the top of layer n + 1.
+        self.model.set_eagle3_layers_to_capture([layer_id + 1 for layer_id in layer_ids])
+
+
+EntryClass = DemoForCausalLM
