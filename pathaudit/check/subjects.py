@@ -144,26 +144,13 @@ def _roots(
 
 def _reaches(index: Index, cls: ClassRef, ref: FunctionRef, stacks: frozenset[str]) -> bool:
     """Does a method, or one of its object that it uses, mention a stack?"""
-    return any(index.attributes_of(method) & stacks for method in closure(index, cls, ref))
-
-
-def closure(index: Index, cls: ClassRef, ref: FunctionRef) -> tuple[FunctionRef, ...]:
-    """The methods of an object that a method may lead to, itself included."""
-    found = [ref]
-    for method in found:
-        owner = index.modules.owner(method)
-        for name in sorted(index.attributes_of(method)):
-            for after in (None, owner):
-                inner = index.modules.method(cls, name, after=after)
-                if inner is not None and inner[0] not in found:
-                    found.append(inner[0])
-    return tuple(found)
+    return any(index.attributes_of(method) & stacks for method in index.closure(cls, ref))
 
 
 def _signature(index: Index, subject: Subject) -> object:
     """What tells two receivers of one method apart: the methods and layers that it uses."""
     cls = subject.instance.cls
-    methods = closure(index, cls, subject.root)
+    methods = index.closure(cls, subject.root)
     layers = [
         index.types.attribute(subject.instance, name)
         for name in sorted(index.stacks_of(subject.instance))

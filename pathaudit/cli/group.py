@@ -30,8 +30,7 @@ def _explained(context: click.Context) -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:
-        asked = error.ctx or context
-        _say(error.format_message(), f"see '{asked.command_path} --help'")
+        _say(error.format_message(), f"see '{_command(error, context)} --help'")
         context.exit(Status.USER_ERROR)
     except PathAuditError as error:
         _say(error.message, error.hint)
@@ -40,6 +39,13 @@ def _explained(context: click.Context) -> Iterator[None]:
         # A terminal shows ^C where the cursor is.
         click.echo("\n" * sys.stderr.isatty() + "pathaudit: interrupted", err=True)
         context.exit(Status.INTERRUPTED)
+
+
+def _command(error: click.UsageError, context: click.Context) -> str:
+    """Return the command that was used wrongly; click does not always say which."""
+    if error.ctx is not None:
+        return error.ctx.command_path
+    return " ".join(filter(None, (context.command_path, context.invoked_subcommand)))
 
 
 def _say(message: str, hint: str) -> None:

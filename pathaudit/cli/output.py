@@ -18,13 +18,13 @@ PLAIN_WIDTH = 80
 def check_output(target: str) -> None:
     """Refuse a file that could not be written, before the work that its report takes.
 
-    Raises ``UsageError`` for a folder, and for a file in a folder that does not exist.
+    Raises ``UsageError`` for a folder, and for a file in a folder that is not there.
     """
-    path = Path(target)
-    if path.is_dir():
-        raise UsageError(f"{target}: is a folder", "name the file to write")
-    if not path.parent.is_dir():
-        raise UsageError(f"{target}: there is no folder {path.parent}", "create it first")
+    folder = os.path.dirname(target) or os.curdir
+    if not target or os.path.isdir(target):
+        raise UsageError(f"{target or repr(target)}: is no file name", "name the file to write")
+    if not os.path.isdir(folder):
+        raise UsageError(f"{target}: there is no folder {folder}", "create it first")
 
 
 def write_report(target: str | None, render: Render) -> None:
@@ -45,6 +45,8 @@ def write_report(target: str | None, render: Render) -> None:
 
 
 def _write_stdout(render: Render) -> None:
+    if sys.stdout is None:
+        return  # closed by whoever started us, and only wants the exit status
     try:
         render(sys.stdout)
         sys.stdout.flush()
@@ -73,7 +75,7 @@ def _write_file(path: Path, render: Render) -> None:
     try:
         with part.open("x", encoding="utf-8", newline="\n") as out:
             render(out)
-        if path.exists():
+        if os.path.exists(path):
             shutil.copymode(path, part)
         part.replace(path)
     finally:

@@ -2,7 +2,7 @@
 
 import re
 import time
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 import click
 
@@ -37,7 +37,7 @@ Examples:
 @click.option("--entry", metavar="ARCHITECTURE", help="Audit only this served class.")
 @click.option(
     "--fail-on",
-    type=click.Choice(["error", "warning", "note", "never"]),
+    type=click.Choice(get_args(FailOn)),
     default="error",
     show_default=True,
     help="The mildest severity that makes the exit status 1.",
@@ -46,7 +46,7 @@ Examples:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json"]),
+    type=click.Choice(get_args(Format)),
     default="text",
     show_default=True,
     help="The form of the report.",
@@ -56,7 +56,7 @@ Examples:
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
 @click.option(
     "--color",
-    type=click.Choice(["auto", "always", "never"]),
+    type=click.Choice(get_args(Color)),
     default="auto",
     show_default=True,
     help="Colour the text; auto means on a terminal, unless NO_COLOR is set.",

@@ -61,6 +61,7 @@ class Index:
         self.types = TypeOracle(self.modules, profile.stacks)
         self._features: dict[ClassRef, tuple[Feature, ...]] = {}
         self._attributes: dict[FunctionRef, frozenset[str]] = {}
+        self._closures: dict[tuple[ClassRef, FunctionRef], tuple[FunctionRef, ...]] = {}
         self._entered: dict[tuple[ClassRef, str], frozenset[str]] = {}
         self._stored: dict[tuple[ClassRef, str], frozenset[str]] = {}
         self._collecting: dict[tuple[ClassRef, frozenset[str]], frozenset[str]] = {}
@@ -126,6 +127,24 @@ class Index:
             )
         return self._attributes[ref]
 
+    def closure(self, cls: ClassRef, ref: FunctionRef) -> tuple[FunctionRef, ...]:
+        """The methods of an object that a method may lead to, itself and ``super()`` included."""
+        key = (cls, ref)
+        if key not in self._closures:
+            found = {ref: None}
+            pending = [ref]
+            while pending:
+                method = pending.pop()
+                owner = self.modules.owner(method)
+                for name in sorted(self.attributes_of(method)):
+                    for after in (None, owner):
+                        inner = self.modules.method(cls, name, after=after)
+                        if inner is not None and inner[0] not in found:
+                            found[inner[0]] = None
+                            pending.append(inner[0])
+            self._closures[key] = tuple(found)
+        return self._closures[key]
+
     def entered(self, cls: ClassRef, method: str) -> frozenset[str]:
         """The sub-modules that a method calls on its object, also through its other methods."""
         return self._closure(cls, method, self._entered, _called_on_receiver)
@@ -174,6 +193,14 @@ class Index:
             and ast.unparse(node.func.value).split(".")[0] == "self"
             for node in ast.walk(found[1].node)
         )
+
+    def field_names(self, cls: ClassRef) -> tuple[str, ...]:
+        """The annotated attributes of a class in order: the parameters of a dataclass."""
+        names: dict[str, None] = {}
+        for ref in reversed(self.modules.mro(cls)):
+            outline = self.modules.class_outline(ref)
+            names.update(dict.fromkeys(outline.fields if outline else ()))
+        return tuple(names)
 
     def is_static(self, ref: FunctionRef) -> bool:
         function = self.modules.function(ref)

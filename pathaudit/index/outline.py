@@ -39,7 +39,10 @@ class FunctionOutline(Struct, frozen=True, eq=False):
 
 
 class ClassOutline(Struct, frozen=True, eq=False):
-    """A class of a module's top level. Later definitions of a method replace earlier ones."""
+    """A class of a module's top level. Later definitions of a method replace earlier ones.
+
+    ``fields`` are the annotated names of its body, in order.
+    """
 
     name: str
     line: int
@@ -47,6 +50,7 @@ class ClassOutline(Struct, frozen=True, eq=False):
     methods: dict[str, FunctionOutline]
     attributes: dict[str, ast.expr]
     stores: tuple[AttributeStore, ...]
+    fields: tuple[str, ...]
 
 
 class ModuleOutline(Struct, frozen=True, eq=False):
@@ -151,7 +155,12 @@ def _outline_class(node: ast.ClassDef) -> ClassOutline:
             case ast.Assign() | ast.AnnAssign():
                 attributes.update(_assigned(statement))
     bases = tuple(ast.unparse(base) for base in node.bases)
-    return ClassOutline(node.name, node.lineno, bases, methods, attributes, tuple(stores))
+    fields = tuple(
+        item.target.id
+        for item in node.body
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+    )
+    return ClassOutline(node.name, node.lineno, bases, methods, attributes, tuple(stores), fields)
 
 
 def _replaces(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -8,13 +8,13 @@ import ast
 from collections.abc import Sequence
 
 from pathaudit import ir
-from pathaudit.lower.dump import dump
+from pathaudit.lower.expression_text import render
 from pathaudit.lower.expressions import Scope, render_node
+from pathaudit.lower.function_text import dump
+from pathaudit.lower.positions import survey
 from pathaudit.lower.regions import LocatedRegions, MismatchError, OrderedRegions, Regions
-from pathaudit.lower.render import render
 from pathaudit.lower.slices import LoweringError, Slice, cut, parse_expression, split_lines
 from pathaudit.lower.statements import lower_definition
-from pathaudit.lower.survey import survey
 
 __all__ = ["LoweringError", "dump", "lower_function", "render", "split_lines"]
 

@@ -7,10 +7,10 @@ from functools import singledispatch
 import libcst as cst
 
 from pathaudit import ir
+from pathaudit.lower.expression_text import render
 from pathaudit.lower.literals import lower_float, lower_integer, lower_strings, string_value
 from pathaudit.lower.operators import BINARY, BOOLEAN, COMPARE, UNARY
 from pathaudit.lower.regions import FixedRegion, Regions
-from pathaudit.lower.render import render
 
 _NEWLINE = re.compile(r"\r\n?|\n")
 _WORDS = {"True": ir.Constant(True), "False": ir.Constant(False), "None": ir.Constant(None)}

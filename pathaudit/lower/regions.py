@@ -7,8 +7,8 @@ import libcst as cst
 from libcst.metadata import CodePosition, CodeRange, MetadataWrapper, PositionProvider
 
 from pathaudit.ir import Region
+from pathaudit.lower.positions import Positions
 from pathaudit.lower.slices import Slice
-from pathaudit.lower.survey import Positions
 
 
 class MismatchError(Exception):
@@ -21,7 +21,7 @@ class Regions(Protocol):
     Nodes are asked for once each, in source order, outer before inner.
     """
 
-    def take(self, node: cst.CSTNode) -> Region: ...
+    def take(self, node: cst.CSTNode, /) -> Region: ...
 
 
 class FixedRegion:
@@ -30,7 +30,7 @@ class FixedRegion:
     def __init__(self, region: Region) -> None:
         self._region = region
 
-    def take(self, node: cst.CSTNode) -> Region:  # noqa: ARG002
+    def take(self, _node: cst.CSTNode, /) -> Region:
         return self._region
 
 
@@ -42,7 +42,7 @@ class OrderedRegions:
             kind: iter(regions) for kind, regions in positions.items()
         }
 
-    def take(self, node: cst.CSTNode) -> Region:
+    def take(self, node: cst.CSTNode, /) -> Region:
         """The next region of the node's kind.
 
         Raises:
@@ -79,7 +79,7 @@ class LocatedRegions:
         # A generator that is a call's only argument stands in the call's parentheses.
         self._callers: dict[cst.CSTNode, cst.Call] = {}
 
-    def take(self, node: cst.CSTNode) -> Region:
+    def take(self, node: cst.CSTNode, /) -> Region:
         if isinstance(node, cst.Call):
             self._callers.update((each.value, node) for each in node.args if _is_bare(each.value))
         start = self._start(node.pattern if isinstance(node, cst.MatchCase) else node)

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from pathaudit import ir
 from pathaudit.conditions import ALWAYS
-from pathaudit.index import FunctionRef, Index, Instance, Types
+from pathaudit.index import ClassRef, FunctionRef, Index, Instance, Types
 from pathaudit.paths.machine import CALL_DEPTH, ActiveLoop, CallPoint, Frame, Machine, Monitor
 from pathaudit.paths.question import CallPattern, Question
 from pathaudit.paths.relevance import (
@@ -307,6 +307,10 @@ class CallMachine(Machine):
                 return [(self.filled(state, accumulator), Symbol(f"<{node.region.line}>"))]
             case ClassValue() | Callee() if (made := self.evaluator.made(function, node)):
                 return [(state, made)]
+            case Member(Keywords() as keywords, _):
+                return [(state, self.evaluator.looked_up(keywords, [x.value for x in given]))]
+            case ClassValue(cls) if any(_layers_in(item.value) is not None for item in given):
+                return self._construct(node, cls, given, state, frame)
             case Callee(ref, receiver):
                 return self._call_function(node, ref, receiver, given, state, frame)
             case Closure():
@@ -584,7 +588,11 @@ class CallMachine(Machine):
     ) -> list[Outcome]:
         if receiver is None and given and self._takes_receiver(ref, given):
             receiver, given = given[0].value, given[1:]
-        relevant = any(carries(item.value) for item in given) or self._touched(ref, receiver)
+        relevant = (
+            any(carries(item.value) for item in given)
+            or self._touched(ref, receiver)
+            or bool(self.held(receiver, state))
+        )
         if not relevant:
             after = self.after_call(state, ref, receiver)
             return [(after, self._opaque(node, Callee(ref, receiver), given))]
@@ -634,7 +642,10 @@ class CallMachine(Machine):
             return self._call_unknown(node, Callee(ref), given, state, frame)
         point = CallPoint(frame, node.region, state, ref.qualname)
         names, carriers = self._bind(ref, bound_to, given)
-        inner = self.frame(ref, bound_to, carriers, point)
+        held = self.held(bound_to, state)
+        if self.index.modules.function(ref) is not None and ref.qualname.endswith(".__init__"):
+            held |= carriers  # a constructor stores what it receives
+        inner = self.frame(ref, bound_to, carriers, point, held)
         if inner is None:
             return self._call_unknown(node, Callee(ref), given, state, frame)
         return self._execute(inner, names, state)
@@ -688,6 +699,41 @@ class CallMachine(Machine):
             rest = tuple((name, value) for name, value in keywords.items() if name not in known)
             names[arguments.kwarg.arg] = Keywords(rest)
         return names, frozenset(name for name, value in names.items() if carries(value))
+
+    def _construct(
+        self,
+        node: ir.Call,
+        cls: ClassRef,
+        given: tuple[Given, ...],
+        state: State,
+        frame: Frame,
+    ) -> list[Outcome]:
+        """An object that is made with layers keeps them in its attributes."""
+        made = Symbol(
+            f"<{cls.name} {node.region.line}>", Types((Instance(cls),)), present=True
+        )
+        found = self.index.modules.method(cls, "__init__")
+        if found is None:
+            names = self.index.field_names(cls)
+            pairs = [*zip(names, (x.value for x in given if x.keyword is None), strict=False)]
+            pairs += [(item.keyword, item.value) for item in given if item.keyword]
+            kept = [(f"{made.text}.{name}", value) for name, value in pairs if carries(value)]
+            stores = tuple(sorted((*state.stores, *kept), key=lambda pair: pair[0]))
+            return [(msgspec.structs.replace(state, stores=stores), made)]
+        return [
+            (after, made) for after, _ in self.follow(node, found[0], made, given, state, frame)
+        ]
+
+    def held(self, receiver: Value | None, state: State) -> frozenset[str]:
+        """The attributes of a made object that hold something followed."""
+        if not isinstance(receiver, Symbol):
+            return frozenset()
+        prefix = f"{receiver.text}."
+        return frozenset(
+            text.removeprefix(prefix)
+            for text, value in state.stores
+            if text.startswith(prefix) and carries(value)
+        )
 
     def _call_closure(
         self,

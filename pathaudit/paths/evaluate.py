@@ -40,6 +40,7 @@ from pathaudit.paths.values import (
     Constant,
     Element,
     Items,
+    Keywords,
     Made,
     Member,
     Number,
@@ -161,7 +162,14 @@ class Evaluator:
                     return Constant(True)
                 return Symbol(f"{text_of(owner)}.{name}")
             case (
-                Stack() | View() | Element() | Accumulator() | Member() | Closure() | Made()
+                Stack()
+                | View()
+                | Element()
+                | Accumulator()
+                | Member()
+                | Closure()
+                | Made()
+                | Keywords()
             ):
                 return Member(owner, name)
             case ClassValue(cls):
@@ -275,6 +283,8 @@ class Evaluator:
                 return Symbol(f"{text_of(owner)}[{text_of(at)}]")
             case Made(item):
                 return item
+            case Keywords():
+                return self.looked_up(owner, [at])
             case _:
                 text = f"{text_of(owner)}[{text_of(at)}]"
                 if self._question.assumed(text) == "positive":
@@ -392,6 +402,8 @@ class Evaluator:
         if name == "islice" and len(values) >= 2:
             return self._islice(values)
         called = self.value(function, state, place)
+        if isinstance(called, Member) and isinstance(called.owner, Keywords):
+            return self.looked_up(called.owner, values)
         made = self.made(called, node)
         if made is not None:
             return made
@@ -406,6 +418,12 @@ class Evaluator:
         if self._question.assumed(text) == "positive":
             return self.number(text)
         return Symbol(text)
+
+    def looked_up(self, keywords: Keywords, values: list[Value]) -> Value:
+        """``kwargs.get("name", default)``."""
+        name = values[0].value if values and isinstance(values[0], Constant) else None
+        default = values[1] if len(values) > 1 else NONE
+        return dict(keywords.items).get(str(name), default)
 
     def made(self, called: Value, node: ir.Call) -> Accumulator | None:
         """A new object of a class that collects, also from an alternative constructor."""

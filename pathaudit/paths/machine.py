@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pathaudit import ir
 from pathaudit.conditions import Conjunction, PathCondition, both, conjoin
@@ -113,7 +114,7 @@ class Machine(ABC):
         self.loops: list[ActiveLoop] = []
         self.closures: dict[Closure, tuple[ir.Function, Frame]] = {}
         self.points: list[CallPoint] = []
-        self._plans: dict[tuple[FunctionRef, frozenset[str]], tuple[ir.Function, Plan]] = {}
+        self._plans: dict[object, tuple[ir.Function, Plan]] = {}
         self._touching: dict[tuple[ClassRef, str], bool] = {}
         self._loop_numbers = 0
         self._steps = 0
@@ -132,9 +133,14 @@ class Machine(ABC):
         receiver: Value | None,
         carriers: frozenset[str],
         call: CallPoint | None,
+        held: frozenset[str] = frozenset(),
     ) -> Frame | None:
-        """Prepare a function for execution; ``None`` if it cannot be found."""
-        key = (ref, carriers)
+        """Prepare a function for execution; ``None`` if it cannot be found.
+
+        ``carriers`` are parameters and ``held`` attributes of the receiver that hold something
+        followed.
+        """
+        key = (ref, carriers, held)
         if key not in self._plans:
             outline = self.index.modules.outline(ref.file)
             found = self.index.modules.function(ref)
@@ -145,6 +151,7 @@ class Machine(ABC):
             except LoweringError as error:
                 raise BudgetExceeded(str(error), ref.file, found.node.lineno) from error
             interest = self.interest(ref, function, receiver, carriers, returns=call is not None)
+            interest = replace(interest, stacks=interest.stacks | held)
             self._plans[key] = (function, plan_function(function, interest))
         function, plan = self._plans[key]
         return self._framed(ref, function, plan, receiver, call)
@@ -190,19 +197,15 @@ class Machine(ABC):
         )
 
     def touches(self, cls: ClassRef, name: str) -> bool:
-        """Does a method, or one that it calls on its own object, mention a layer stack?"""
+        """Does a method, or one that it leads to on its own object, mention a layer stack?"""
         key = (cls, name)
         if key not in self._touching:
-            self._touching[key] = False  # answers recursion
             found = self.index.modules.method(cls, name)
-            self._touching[key] = found is not None and self._mentions(cls, found[0])
+            self._touching[key] = found is not None and any(
+                self.index.attributes_of(method) & self.question.stacks
+                for method in self.index.closure(cls, found[0])
+            )
         return self._touching[key]
-
-    def _mentions(self, cls: ClassRef, ref: FunctionRef) -> bool:
-        attributes = self.index.attributes_of(ref)
-        return bool(attributes & self.question.stacks) or any(
-            self.touches(cls, name) for name in sorted(attributes)
-        )
 
     def _collects(self, file: str, text: str) -> bool:
         """Is ``text`` a class of the tree whose objects collect? ``AuxList``, ``Packer.of``."""

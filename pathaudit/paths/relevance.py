@@ -158,8 +158,13 @@ class _Planner:
             return name in self._interest.collecting or any(
                 fnmatchcase(name, glob) for glob in self._interest.runs
             )
-        is_receiver = isinstance(value, ir.Name) and value.id == self._interest.receiver
-        return is_receiver and self._interest.touches(name)
+        match value:
+            case ir.Name(id) if id == self._interest.receiver:
+                return self._interest.touches(name)
+            case ir.Call(ir.Name("super"), _, _):
+                return self._interest.touches(name)
+            case _:
+                return False
 
     def _item_holds(self, node: ir.Expression) -> bool:
         """In a container also a bound method of a layer is something to run."""
@@ -173,6 +178,8 @@ class _Planner:
             return any(self.holds(argument.value) for argument in node.arguments)
         if isinstance(node.function, ir.Name) and name == "list" and not node.arguments:
             return True
+        if isinstance(node.function, ir.Attribute) and name in ("get", "pop"):
+            return self.holds(node.function.value)  # of what `**kwargs` received
         return self._interest.collects(dotted(node.function))
 
     # ---- calls ----

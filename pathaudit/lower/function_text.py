@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 
 from pathaudit import ir
-from pathaudit.lower.render import render, render_bare, render_parameters
+from pathaudit.lower.expression_text import render, render_bare, render_parameters
 
 _INDENT = "    "
 
@@ -139,7 +139,9 @@ def _try(statement: ir.Try) -> Iterator[str]:
         yield _handler(handler)
         yield from _body(handler.body)
     yield from _clause("else", statement.orelse)
-    yield from _clause("finally", statement.final)
+    if statement.final or not statement.handlers:
+        yield "finally:"
+        yield from _body(statement.final)
 
 
 def _handler(handler: ir.Handler) -> str:
