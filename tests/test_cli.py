@@ -272,7 +272,7 @@ def test_entry_narrows_the_report() -> None:
 
 
 def test_verbose_tells_what_holds() -> None:
-    positive = "OverlappedGuardedModel.forward"
+    positive = "captures at sglang/srt/models/overlapped_guarded.py:46 on every path"
     assert positive not in run("scan", EXAMPLE).stdout
     assert positive in run("scan", EXAMPLE, "--verbose").stdout
 

@@ -82,7 +82,7 @@ class LocatedRegions:
     def take(self, node: cst.CSTNode, /) -> Region:
         if isinstance(node, cst.Call):
             self._callers.update((each.value, node) for each in node.args if _is_bare(each.value))
-        start = self._start(node.pattern if isinstance(node, cst.MatchCase) else node)
+        start = self._start(_first(node))
         keyword = _KEYWORDS.get(type(node))
         if keyword and not getattr(node, "type", None):
             end = CodePosition(start.line, start.column + len(keyword))
@@ -113,6 +113,16 @@ def _is_bare(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.GeneratorExp) and not node.lpar
 
 
+def _first(node: cst.CSTNode) -> cst.CSTNode:
+    """The part that starts the region of a node."""
+    return _bare_pattern(node.pattern) if isinstance(node, cst.MatchCase) else node
+
+
+def _bare_pattern(node: cst.MatchPattern) -> cst.CSTNode:
+    """A pattern without parentheses around it."""
+    return node.value if isinstance(node, cst.MatchValue | cst.MatchSingleton) else node
+
+
 def _last(node: cst.CSTNode) -> cst.CSTNode:
     """The part that ends the region of a node."""
     match node:
@@ -128,5 +138,5 @@ def _last(node: cst.CSTNode) -> cst.CSTNode:
         case cst.ExceptStarHandler(type=last):
             return last
         case cst.MatchCase(pattern=pattern, guard=guard):
-            return guard or pattern
+            return guard or _bare_pattern(pattern)
     return node

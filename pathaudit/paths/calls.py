@@ -8,6 +8,7 @@ from msgspec import Struct
 from pathaudit import ir
 from pathaudit.conditions import ALWAYS
 from pathaudit.index import ClassRef, FunctionRef, Index, Instance, Types
+from pathaudit.paths.evaluate import Place
 from pathaudit.paths.machine import CALL_DEPTH, ActiveLoop, CallPoint, Frame, Machine, Monitor
 from pathaudit.paths.question import CallPattern, Question
 from pathaudit.paths.relevance import (
@@ -176,7 +177,7 @@ class CallMachine(Machine):
         ]
 
     def _recipe(
-        self, values: tuple[Value, ...], node: ir.Collection, state: State, frame: Frame
+        self, values: tuple[Value, ...], node: ir.Expression, state: State, frame: Frame
     ) -> State:
         """Bound methods of a layer in a container are there to be called: the layer runs."""
         region = _region_of(node) or (frame.call.region if frame.call else ir.NOWHERE)
@@ -268,9 +269,10 @@ class CallMachine(Machine):
 
     def closed_over(self, closure: Closure, state: State, frame: Frame) -> Closure:
         """The closure with the present values of the names that it sees."""
-        function, home = self.closures.get(closure, (None, None))
-        if function is None or home is not frame:
+        found = self.evaluator.closures.get(closure)
+        if found is None or found[1] is not frame.place:
             return closure
+        function, home = found
         seen = {
             name
             for statement in all_statements(function.body)
@@ -283,7 +285,7 @@ class CallMachine(Machine):
             if name in state.names and not isinstance(state.names[name], Closure)
         )
         full = msgspec.structs.replace(closure, cells=cells)
-        self.closures[full] = (function, home)
+        self.evaluator.closures[full] = (function, home)
         return full
 
     def invoke(
@@ -295,14 +297,17 @@ class CallMachine(Machine):
         frame: Frame,
     ) -> list[Outcome]:
         """Call ``function``: an event, a run, a handoff, a followed callee, or nothing."""
-        happened = self._event(function, given)
-        if happened:
+        if self._event(function, given):
             state = self.monitor.required(state, self.evidence(frame, node.region))
         match function:
             case Element():
                 return self._run_layer(node, function, given, state, frame)
             case Member(Element() as element, name) if self._runs(element, name):
                 return self._run_layer(node, element, given, state, frame)
+            case Member(Accumulator(), _) if any(_layer_of(x.value) for x in given):
+                kept = tuple(item.value for item in given)
+                after = self._recipe(kept, node, state, frame)
+                return [(after, Symbol(f"<{node.region.line}>"))]
             case Member(Accumulator() as accumulator, _):
                 return [(self.filled(state, accumulator), Symbol(f"<{node.region.line}>"))]
             case ClassValue() | Callee() if (made := self.evaluator.made(function, node)):
@@ -337,7 +342,8 @@ class CallMachine(Machine):
     def _event(self, function: Value, given: tuple[Given, ...]) -> bool:
         """Is this call the event that the rule requires?"""
         if isinstance(function, Member) and isinstance(function.owner, Accumulator):
-            return function.owner.kept and self._collects_by(function.owner, function.name)
+            collects = function.owner.kept and self._collects_by(function.owner, function.name)
+            return collects and not any(_layer_of(item.value) for item in given)
         return any(self._matches(item, function, given) for item in self.question.patterns)
 
     def _matches(self, pattern: CallPattern, function: Value, given: tuple[Given, ...]) -> bool:
@@ -382,17 +388,17 @@ class CallMachine(Machine):
                 return False
 
     def _closure_collects(self, closure: Closure, state: State, frame: Frame) -> bool:
-        found = self.closures.get(closure)
+        found = self.evaluator.closures.get(closure)
         if found is None:
             return False
         function, home = found
-        names = {**dict(closure.cells), **(state.names if home is frame else {})}
+        names = {**dict(closure.cells), **(state.names if home is frame.place else {})}
         inside = msgspec.structs.replace(state, names=names)
         for statement in all_statements(function.body):
             for expression in own_expressions(statement):
                 for node in walk(expression):
                     if isinstance(node, ir.Call) and isinstance(node.function, ir.Attribute):
-                        value = self.evaluator.value(node.function, inside, home.place)
+                        value = self.evaluator.value(node.function, inside, home)
                         if self._event(value, ()):
                             return True
         return False
@@ -516,7 +522,8 @@ class CallMachine(Machine):
         site, point = self._site(stack, frame, region, state)
         loop = self._loop_in(site, value)
         low, high = self._range(value, loop)
-        place = loop.region if loop is not None and loop.frame is site else point.region
+        inside = loop is not None and loop.frame.place is site.place
+        place = loop.region if loop is not None and inside else point.region
         leaves = site is not frame
         return Run(
             file=site.place.file,
@@ -744,11 +751,11 @@ class CallMachine(Machine):
         frame: Frame,
     ) -> list[Outcome]:
         """A nested function sees the names of the function around it."""
-        found = self.closures.get(closure)
+        found = self.evaluator.closures.get(closure)
         if found is None or frame.depth >= CALL_DEPTH:
             return self._call_unknown(node, closure, given, state, frame)
         function, home = found
-        names = {**dict(closure.cells), **(state.names if home is frame else {})}
+        names = {**dict(closure.cells), **(state.names if home is frame.place else {})}
         parameters = [item.name for item in function.parameters]
         plain = [item.value for item in given if item.keyword is None and not item.star]
         names.update(dict.fromkeys(parameters, Symbol("argument")))
@@ -756,18 +763,16 @@ class CallMachine(Machine):
         names.update({item.keyword: item.value for item in given if item.keyword})
         carriers = frozenset(name for name, value in names.items() if carries(value))
         plan = self.plan_closure(home, function, carriers)
-        inner = Frame(
-            home.ref, function, plan, home.place, home.receiver_name, frame.depth + 1, frame.call
-        )
+        point = frame.call if home is frame.place else CallPoint(frame, node.region, state, "")
+        ref = home.ref or frame.ref
+        inner = Frame(ref, function, plan, home, "self", frame.depth + 1, point)
         return self._execute(inner, names, state)
 
-    def plan_closure(self, home: Frame, function: ir.Function, carriers: frozenset[str]) -> Plan:
-        interest = self.interest(
-            home.ref, function, home.place.receiver, carriers, returns=True
-        )
-        return plan_function(
-            function, msgspec.structs.replace(interest, receiver=home.receiver_name)
-        )
+    def plan_closure(self, home: Place, function: ir.Function, carriers: frozenset[str]) -> Plan:
+        """A nested function has no receiver of its own, it sees that of the method around it."""
+        ref = home.ref or FunctionRef(home.file, function.name)
+        interest = self.interest(ref, function, home.receiver, carriers, returns=True)
+        return plan_function(function, msgspec.structs.replace(interest, receiver="self"))
 
     def _call_module(
         self,

@@ -70,6 +70,7 @@ class Place(Struct, frozen=True, eq=False):
     receiver: Value | None
     owner: ClassRef | None
     kept: frozenset[str]
+    ref: FunctionRef | None = None
 
 
 class Evaluator:
@@ -82,6 +83,7 @@ class Evaluator:
         self._known_numbers: set[str] = set()
         self._properties: dict[FunctionRef, ir.Expression | None] = {}
         self._moments = 0
+        self.closures: dict[Closure, tuple[ir.Function, Place]] = {}
 
     # ---- values ----
 
@@ -114,10 +116,21 @@ class Evaluator:
                 return self._call(node, state, place)
             case ir.Walrus(_, inner) | ir.Starred(inner):
                 return self.value(inner, state, place)
-            case ir.Lambda(_, _, region):
-                return Closure(region, place.file)
+            case ir.Lambda():
+                return self._lambda(node, place)
             case _:
                 return Symbol(self._text(node, state, place))
+
+    def _lambda(self, node: ir.Lambda, place: Place) -> Closure:
+        returned = ir.Exit("return", node.body, node.region)
+        function = ir.Function("<lambda>", node.parameters, (returned,), node.region)
+        return self.close(function, place)
+
+    def close(self, function: ir.Function, place: Place) -> Closure:
+        """A nested function as a value; what it sees is looked up when it is handed on."""
+        closure = Closure(function.region, place.file)
+        self.closures[closure] = (function, place)
+        return closure
 
     def _text(self, node: ir.Expression, state: State, place: Place) -> str:
         """Canonical text with locals replaced by what they hold."""
@@ -655,7 +668,7 @@ class Evaluator:
                 return Atom(Test("none", text))
             case Truth(_, text):
                 return Atom(Test("none", text))
-            case Member():
+            case Member(owner, _) if not isinstance(owner, Accumulator):
                 return Atom(Test("none", text_of(value)))
             case _:
                 return FALSE

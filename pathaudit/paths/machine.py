@@ -16,7 +16,7 @@ from pathaudit.paths.formulas import Formula, Known, alternatives, opposite
 from pathaudit.paths.question import Question
 from pathaudit.paths.relevance import Interest, Plan, plan_function
 from pathaudit.paths.state import Run, State, TrailStep, merge_states
-from pathaudit.paths.values import Closure, Symbol, Value
+from pathaudit.paths.values import Symbol, Value
 
 CALL_DEPTH = 8
 STATES = 160
@@ -112,7 +112,6 @@ class Machine(ABC):
         self.monitor = monitor
         self.evaluator = Evaluator(index, question)
         self.loops: list[ActiveLoop] = []
-        self.closures: dict[Closure, tuple[ir.Function, Frame]] = {}
         self.points: list[CallPoint] = []
         self._plans: dict[object, tuple[ir.Function, Plan]] = {}
         self._touching: dict[tuple[ClassRef, str], bool] = {}
@@ -165,7 +164,7 @@ class Machine(ABC):
         call: CallPoint | None,
     ) -> Frame:
         owner = self.index.modules.owner(ref)
-        place = Place(ref.file, receiver, owner, plan.kept)
+        place = Place(ref.file, receiver, owner, plan.kept, ref)
         first = function.parameters[0].name if function.parameters and receiver else ""
         depth = call.frame.depth + 1 if call else 0
         return Frame(ref, function, plan, place, first, depth, call)

@@ -16,7 +16,21 @@ PASSING = frozenset(
     ("enumerate", "zip", "list", "tuple", "reversed", "iter", "islice", "partial", "next", "sorted")
 )
 READING = frozenset(
-    ("len", "isinstance", "hasattr", "print", "str", "repr", "type", "id", "range", "bool", "int")
+    (
+        "len",
+        "isinstance",
+        "hasattr",
+        "getattr",
+        "setattr",
+        "print",
+        "str",
+        "repr",
+        "type",
+        "id",
+        "range",
+        "bool",
+        "int",
+    )
 )
 
 
@@ -113,11 +127,12 @@ class _Planner:
 
     def _body_matters(self, function: ir.Function) -> bool:
         return any(
-            self.matters(node)
+            self._is_event(node)
+            or (isinstance(node, ir.Name) and node.id in self._carriers)
+            or (isinstance(node, ir.Attribute) and self.holds(node))
             for statement in all_statements(function.body)
             for expression in own_expressions(statement)
             for node in walk(expression)
-            if isinstance(node, ir.Call)
         )
 
     def holds(self, node: ir.Expression) -> bool:  # noqa: C901 - one arm a node type
@@ -180,6 +195,8 @@ class _Planner:
             return True
         if isinstance(node.function, ir.Attribute) and name in ("get", "pop"):
             return self.holds(node.function.value)  # of what `**kwargs` received
+        if name[:1].isupper() and any(self.holds(item.value) for item in node.arguments):
+            return True  # an object that is made with layers keeps them
         return self._interest.collects(dotted(node.function))
 
     # ---- calls ----
@@ -252,11 +269,17 @@ class _Planner:
                 return self._shares(test)
             case ir.Branch(test, body, orelse, _) if _raises(body) or _raises(orelse):
                 return self._shares(test)
+            case ir.Assign(_, value, _) if self._keeps(statement) and self.holds(value):
+                return True
             case _:
                 wanted = self._names | self._carriers
                 if any(name in wanted for name, _ in bindings(statement)):
                     return True
                 return any(self._shares_store(target) for target in stored(statement))
+
+    def _keeps(self, statement: ir.Statement) -> bool:
+        """Is something stored on an object?"""
+        return any(isinstance(target, ir.Attribute) for target in stored(statement))
 
     def _shares(self, test: ir.Expression) -> bool:
         """A test that raises matters where it tells of something that other tests ask."""
@@ -336,17 +359,27 @@ class _Planner:
         kept: set[str] = set()
         for statement in self._all:
             if isinstance(statement, ir.Exit) and statement.kind == "return" and statement.value:
-                kept.update(names_of(statement.value))
+                kept.update(contained(statement.value))
             for expression in own_expressions(statement):
-                kept.update(n for y in walk(expression) if isinstance(y, ir.Yield) and y.value
-                            for n in names_of(y.value))
-            if any(not isinstance(target, ir.Name) for target in stored(statement)):
-                kept.update(name for item in own_expressions(statement) for name in names_of(item))
+                for node in walk(expression):
+                    if isinstance(node, ir.Yield) and node.value is not None:
+                        kept.update(contained(node.value))
+            if isinstance(statement, ir.Assign) and any(
+                not isinstance(target, ir.Name) for target in stored(statement)
+            ):
+                kept.update(contained(statement.value))
+        assigned = [
+            (target.id, statement.value)
+            for statement in self._all
+            if isinstance(statement, ir.Assign)
+            for target in stored(statement)
+            if isinstance(target, ir.Name)
+        ]
         before = -1
         while before != (before := len(kept)):
-            for name, value in self._bindings:
+            for name, value in assigned:
                 if name in kept:
-                    kept.update(names_of(value))
+                    kept.update(contained(value))
         return frozenset(kept)
 
     def _tail(self) -> int:
@@ -572,6 +605,29 @@ def last_name(node: ir.Expression) -> str:
             return name
         case _:
             return ""
+
+
+def contained(node: ir.Expression) -> Iterator[str]:
+    """The names whose value may be in the value of an expression: not those it calls."""
+    match node:
+        case ir.Name(id):
+            yield id
+        case ir.Call(function, arguments, _):
+            if isinstance(function, ir.Attribute):
+                yield from contained(function.value)
+            for argument in arguments:
+                yield from contained(argument.value)
+        case ir.Conditional(_, body, orelse):
+            yield from contained(body)
+            yield from contained(orelse)
+        case ir.Comprehension():
+            for clause in node.clauses:
+                yield from contained(clause.iterable)
+        case ir.Compare() | ir.Lambda():
+            return
+        case _:
+            for child in children(node):
+                yield from contained(child)
 
 
 def chains(node: ir.Expression) -> Iterator[str]:

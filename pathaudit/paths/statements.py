@@ -26,7 +26,6 @@ from pathaudit.paths.values import (
     Accumulator,
     Callee,
     ClassValue,
-    Closure,
     Constant,
     Items,
     Symbol,
@@ -82,7 +81,7 @@ class Executor(LoopMachine):
         self, statement: ir.Statement, state: State, frame: Frame
     ) -> list[State]:
         """Execute one statement; what cannot matter is stepped over."""
-        if id(statement) not in frame.plan.statements:
+        if id(statement) not in frame.plan.statements and not isinstance(statement, ir.Exit):
             return [self._step_over(statement, state, frame)]
         match statement:
             case ir.Assign():
@@ -221,9 +220,7 @@ class Executor(LoopMachine):
         return found
 
     def _define(self, function: ir.Function, state: State, frame: Frame) -> State:
-        closure = Closure(function.region, frame.place.file)
-        self.closures[closure] = (function, frame)
-        return state.bind(function.name, closure)
+        return state.bind(function.name, self.evaluator.close(function, frame.place))
 
     def _import(self, statement: ir.Import, state: State, frame: Frame) -> State:
         for item in statement.names:

@@ -1,4 +1,5 @@
-"""One module per output format, each with ``render(report, out)``.
+"""One module per output format, ``text`` and ``json``, each with ``render(report, out)``.
 
+The other modules are the parts of ``text``, from the finding down to the character.
 A reporter sees ``results`` and nothing else, and escapes what comes from the audited code.
 """
