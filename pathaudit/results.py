@@ -56,13 +56,16 @@ class PathReport(Struct, frozen=True, kw_only=True):
     """One way to reach a site: when, over which layers, and how.
 
     ``condition`` is a Python expression in the fewest literals (``"always"`` without any);
-    ``layers`` is a half-open range such as ``[first_k_dense_replace, end_layer)``.
+    ``layers`` is a half-open range such as ``[first_k_dense_replace, end_layer)``. ``proof`` says
+    why a path that is not reachable is not: what raises, and where, or which setter is missing.
     """
 
     condition: str
     layers: str
     witness: tuple[Value, ...]
     steps: tuple[Step, ...]
+    reach: Reach = Reach.REACHABLE
+    proof: str = ""
 
 
 class Sibling(Struct, frozen=True, kw_only=True):

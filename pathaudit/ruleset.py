@@ -40,10 +40,21 @@ class StackConstructor(Struct, frozen=True, forbid_unknown_fields=True):
     position: int
 
 
+class Placeholder(
+    Struct, frozen=True, forbid_unknown_fields=True, rename={"class_name": "class"}
+):
+    """The class of layers that belong to another pipeline stage: below ``first``, from ``end``."""
+
+    class_name: str
+    first: str
+    end: str
+
+
 class Stacks(Struct, frozen=True, forbid_unknown_fields=True):
     constructors: tuple[StackConstructor, ...]
     containers: tuple[str, ...]
     counts: tuple[str, ...]
+    placeholder: Placeholder | None = None
 
 
 class Features(Struct, frozen=True, forbid_unknown_fields=True):

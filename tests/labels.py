@@ -9,13 +9,13 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from msgspec import Struct
 
 from pathaudit.audit import audit
-from pathaudit.results import Finding, Reach, Report, Severity, Verdict
+from pathaudit.results import Finding, Report
 from pathaudit.ruleset import Ruleset, load_ruleset, rules_directory
 from pathaudit.sources import from_text
 
@@ -24,7 +24,7 @@ MODELS = "sglang/srt/models"
 
 # What a labelled file imports and an audit needs to follow; it mirrors SGLang's own.
 SUPPORT = {
-    "sglang/srt/utils.py": '''
+    "sglang/srt/utils.py": """
 from torch import nn
 
 
@@ -36,7 +36,7 @@ def make_layers(num_hidden_layers, layer_fn, pp_rank=None, pp_size=None, prefix=
         + [nn.Identity() for _ in range(end_layer, num_hidden_layers)]
     )
     return modules, start_layer, end_layer
-''',
+""",
 }
 
 
@@ -95,44 +95,40 @@ def _lines(node: ast.stmt) -> range:
 # ---- the comparison ---------------------------------------------------------------------------
 
 
-def compare(labels: Iterable[Label], findings: Iterable[Finding], rule: str) -> Outcome:
-    """Compare the findings of one rule in one file with the labels for it."""
-    mine = [label for label in labels if label.rule == rule]
-    found = [finding for finding in findings if finding.rule == rule]
-    expected = [label for label in mine if label.kind == "expect"]
-    instead = [label for label in mine if label.kind == "or"]
+def compare(labels: Iterable[Label], findings: Iterable[Finding]) -> Outcome:
+    """Compare the findings of one rule in one file with the labels for that rule."""
+    labels, findings = list(labels), list(findings)
+    expected = [label for label in labels if label.kind == "expect"]
+    instead = [label for label in labels if label.kind == "or"]
     if instead and len(expected) != 1:
         raise ValueError(f"an 'or' goes with one 'expect', not with {len(expected)}")
-    allowed = {id(label): [label, *instead] for label in expected}
     return Outcome(
-        missing=tuple(
-            f"line {label.lines[0]}: {_told(found, allowed[id(label)])}"
-            for label in expected
-            if not any(_counts(f) for f in _at(found, allowed[id(label)]))
+        missing=tuple(filter(None, (_missing([label, *instead], findings) for label in expected))),
+        wrong=tuple(_describe(f) for f in findings if _is_at(f, labels, "ok")),
+        unexpected=tuple(
+            _describe(f) for f in findings if not _is_at(f, labels, "expect", "or", "ok", "todo")
         ),
-        wrong=tuple(_describe(f) for f in _at(found, [x for x in mine if x.kind == "ok"])),
-        unexpected=tuple(_describe(f) for f in found if not _at([f], mine)),
     )
 
 
-def _at(findings: Iterable[Finding], labels: Iterable[Label]) -> list[Finding]:
-    lines = {line for label in labels for line in label.lines}
-    return [finding for finding in findings if finding.line in lines]
+def _missing(places: Sequence[Label], findings: Sequence[Finding]) -> str:
+    """Say what stands at the first of some places if no error that can happen is at any."""
+    here = [f for f in findings if _is_at(f, places, "expect", "or")]
+    if any(_kind(f) == "error, violated, reachable" for f in here):
+        return ""
+    return f"line {places[0].lines[0]}: {'; '.join(map(_describe, here)) or 'no finding'}"
 
 
-def _counts(finding: Finding) -> bool:
-    """Is this what a label expects: an error that can happen?"""
-    kind = (finding.severity, finding.verdict, finding.reach)
-    return kind == (Severity.ERROR, Verdict.VIOLATED, Reach.REACHABLE)
-
-
-def _told(findings: Iterable[Finding], labels: Iterable[Label]) -> str:
-    return "; ".join(_describe(finding) for finding in _at(findings, labels)) or "no finding"
+def _is_at(finding: Finding, labels: Iterable[Label], *kinds: str) -> bool:
+    return any(finding.line in label.lines for label in labels if label.kind in kinds)
 
 
 def _describe(finding: Finding) -> str:
-    kind = f"{finding.severity}, {finding.verdict}, {finding.reach}"
-    return f"line {finding.line}: {kind}, when {finding.condition}"
+    return f"line {finding.line}: {_kind(finding)}, when {finding.condition}"
+
+
+def _kind(finding: Finding) -> str:
+    return f"{finding.severity}, {finding.verdict}, {finding.reach}"
 
 
 # ---- the audit --------------------------------------------------------------------------------
@@ -155,9 +151,8 @@ def model_path(name: str) -> str:
     return f"{MODELS}/{name}.py"
 
 
-def judge(name: str, source: str, rule: str) -> Outcome:
-    """Audit a labelled file, and compare what a rule finds in it with its labels."""
-    report = audit_model(name, source)
-    elsewhere = [f for f in report.findings if f.file != model_path(name)]
-    outcome = compare(read_labels(source), set(report.findings) - set(elsewhere), rule)
-    return outcome
+def judge(report: Report, name: str, source: str, rule: str) -> Outcome:
+    """Compare what a rule finds in a labelled file with the labels for it."""
+    labels = [label for label in read_labels(source) if label.rule == rule]
+    here = [f for f in report.findings if (f.rule, f.file) == (rule, model_path(name))]
+    return compare(labels, here)

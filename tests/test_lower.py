@@ -5,16 +5,17 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from textwrap import dedent, indent
 
+import libcst as cst
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathaudit import ir, lower
 from pathaudit.lower import LoweringError, dump, lower_function, render, split_lines
-from pathaudit.lower.expressions import Scope
+from pathaudit.lower.expressions import Scope, lower_expression
 from pathaudit.lower.positions import MAX_DEPTH, survey
-from pathaudit.lower.regions import LocatedRegions, OrderedRegions
+from pathaudit.lower.regions import FixedRegion, LocatedRegions, OrderedRegions
 from pathaudit.lower.slices import cut
 from pathaudit.lower.statements import lower_definition
 
@@ -224,9 +225,17 @@ def test_expression(text: str, expected: ir.Expression) -> None:
     assert expected == expression(text)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_string_keeps_its_value(text: str) -> None:
     assert ir.Constant(text) == expression(ascii(text))
+
+
+@pytest.mark.skipif(not hasattr(cst, "TemplatedString"), reason="newer than this LibCST")
+def test_a_kind_that_is_not_known_keeps_its_parts() -> None:
+    node = cst.parse_expression("t'a{b}{c:{d}}'")
+    expected = ir.Opaque("t'a{b}{c:{d}}'", (ir.Name("b"), ir.Name("c"), ir.Name("d")))
+    assert expected == lower_expression(node, Scope(FixedRegion(ir.NOWHERE)))
 
 
 def test_many_operands_are_one_operation() -> None:
@@ -338,6 +347,7 @@ def test_lines_end_only_where_python_ends_them() -> None:
     assert split_lines("") == []
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="a\r\n\f\u2028"))
 def test_lines_are_pythons_own(text: str) -> None:
     # A comment shields the form feeds; the statement after it has the last line's number.

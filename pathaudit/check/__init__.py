@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
-import msgspec
 from msgspec import Struct
 
-from pathaudit.check.covers import Breach, CoversMonitor, Kept, Unfollowed
+from pathaudit.check.covers import CoversMonitor
 from pathaudit.check.present import Judged, present_entry, present_findings
 from pathaudit.check.subjects import Subject, find_subjects
 from pathaudit.index import Index
-from pathaudit.paths import BudgetExceeded, Executor, ask, execute
+from pathaudit.paths import BudgetExceeded, Executor, ask
 from pathaudit.results import EntryReport, Finding, Gap
 from pathaudit.ruleset import Rule
 
@@ -27,19 +26,16 @@ class Answer(Struct, frozen=True):
 def check_rule(index: Index, rule: Rule, entry: str | None = None) -> Answer:
     """Judge one rule on every subject of a tree, or on those of one served class."""
     judged = [judge(index, rule, subject) for subject in find_subjects(index, entry)]
-    reports = present_entries(index, rule, judged)
     return Answer(
-        findings=tuple(present_findings(index, rule, judged)),
-        entries=tuple(reports),
+        findings=tuple(present_findings(rule, judged)),
+        entries=tuple(_present_entries(rule, judged)),
         gaps=tuple(item.gap for item in judged if item.gap is not None),
     )
 
 
-def present_entries(
-    index: Index, rule: Rule, judged: Iterable[Judged]
-) -> Iterator[EntryReport]:
+def _present_entries(rule: Rule, judged: Iterable[Judged]) -> Iterator[EntryReport]:
     for item in judged:
-        report = present_entry(index, rule, item)
+        report = present_entry(rule, item)
         if report is not None:
             yield report
 
@@ -49,6 +45,7 @@ def judge(index: Index, rule: Rule, subject: Subject) -> Judged:
     monitor = CoversMonitor()
     question = ask(rule, index.profile, subject.writes, subject.stacks)
     executor = Executor(index, question, monitor)
+    gap = None
     try:
         executor.run_root(subject.instance, subject.root)
     except BudgetExceeded as reached:
@@ -59,15 +56,12 @@ def judge(index: Index, rule: Rule, subject: Subject) -> Judged:
             message=f"{subject.root.qualname} was not analysed to the end: {reached.reason}",
             entries=subject.entries,
         )
-        return Judged(subject, executor, (), (), (), gap)
     return Judged(
         subject,
         executor,
         tuple(monitor.breaches),
         tuple(monitor.kept),
         tuple(monitor.unfollowed),
-        None,
+        tuple(monitor.stopped),
+        gap,
     )
-
-
-_ = (Breach, Kept, Unfollowed, execute, msgspec)

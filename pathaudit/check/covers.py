@@ -37,6 +37,14 @@ class Unfollowed(Struct, frozen=True, eq=False):
     trail: Trail | None
 
 
+class Blocked(Struct, frozen=True, eq=False):
+    """Layers that were handed over on a path that raises before one of them runs."""
+
+    run: Run
+    condition: PathCondition
+    trail: Trail | None
+
+
 class CoversMonitor:
     """Keeps the scopes of a state; a scope is one iteration, the first is the whole method."""
 
@@ -44,6 +52,7 @@ class CoversMonitor:
         self.breaches: list[Breach] = []
         self.kept: list[Kept] = []
         self.unfollowed: list[Unfollowed] = []
+        self.stopped: list[Blocked] = []
 
     def required(self, state: State, evidence: str) -> State:
         """The event happened: in the innermost iteration nothing is owed any more."""
@@ -80,6 +89,9 @@ class CoversMonitor:
         self.unfollowed.append(Unfollowed(run, callee, state.condition, state.trail))
         return state
 
+    def blocked(self, state: State, run: Run, trail: Trail | None) -> None:
+        self.stopped.append(Blocked(run, state.condition, trail))
+
     def happened(self, state: State) -> bool:
         return bool(state.scopes[-1].evidence)
 
@@ -103,13 +115,15 @@ class CoversMonitor:
             pending = state.scopes[0].pending
             self.breaches.extend(Breach(run, state.condition, state.trail) for run in pending)
 
-    def checkpoint(self) -> tuple[int, int, int]:
-        return len(self.breaches), len(self.kept), len(self.unfollowed)
+    def checkpoint(self) -> tuple[int, ...]:
+        return tuple(len(records) for records in self._records())
 
-    def rollback(self, checkpoint: object) -> None:
-        if isinstance(checkpoint, tuple):
-            breaches, kept, unfollowed = checkpoint
-            del self.breaches[breaches:], self.kept[kept:], self.unfollowed[unfollowed:]
+    def rollback(self, checkpoint: tuple[int, ...]) -> None:
+        for records, length in zip(self._records(), checkpoint, strict=True):
+            del records[length:]
+
+    def _records(self) -> tuple[list[Breach], list[Kept], list[Unfollowed], list[Blocked]]:
+        return self.breaches, self.kept, self.unfollowed, self.stopped
 
 
 def _position(state: State, loop: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.check.covers import Breach, Kept, Unfollowed
+from pathaudit.check.covers import Blocked, Breach, Kept, Unfollowed
 from pathaudit.check.subjects import Subject
 from pathaudit.conditions import (
     ALWAYS,
@@ -19,7 +19,6 @@ from pathaudit.conditions import (
     simplify,
     witness,
 )
-from pathaudit.index import Index
 from pathaudit.paths import Executor, Run, Trail, plain
 from pathaudit.results import (
     EntryReport,
@@ -27,7 +26,6 @@ from pathaudit.results import (
     Gap,
     PathReport,
     Reach,
-    Severity,
     Sibling,
     Site,
     Step,
@@ -38,6 +36,9 @@ from pathaudit.ruleset import Rule
 
 Place = tuple[str, ir.Region, str]
 
+# The most reachable path of a finding decides how loud it is.
+REACH_ORDER = (Reach.REACHABLE, Reach.GATED, Reach.BLOCKED, Reach.DORMANT)
+
 
 class Judged(Struct, frozen=True, eq=False):
     """One subject with everything that was recorded about it."""
@@ -47,23 +48,28 @@ class Judged(Struct, frozen=True, eq=False):
     breaches: tuple[Breach, ...]
     kept: tuple[Kept, ...]
     unfollowed: tuple[Unfollowed, ...]
+    stopped: tuple[Blocked, ...]
     gap: Gap | None
 
 
 class _Case(Struct, frozen=True, eq=False):
-    """One breach or unfollowed handoff, with the condition at the place where it is reported."""
+    """One way to break the rule, with the condition at the place where it is reported.
+
+    ``callee`` is set where the layers went to something that cannot be followed.
+    """
 
     run: Run
     condition: PathCondition
     trail: Trail | None
     judged: Judged
+    reach: Reach
     callee: str = ""
 
 
 # ---- findings ---------------------------------------------------------------------------------
 
 
-def present_findings(index: Index, rule: Rule, judged: Iterable[Judged]) -> Iterator[Finding]:
+def present_findings(rule: Rule, judged: Iterable[Judged]) -> Iterator[Finding]:
     """One finding a place, merged over features and receivers, in order of place."""
     items = list(judged)
     cases: dict[tuple[Place, str], list[_Case]] = {}
@@ -73,25 +79,29 @@ def present_findings(index: Index, rule: Rule, judged: Iterable[Judged]) -> Iter
     ordinals: dict[str, int] = {}
     for (place, method), found in sorted(cases.items(), key=lambda pair: pair[0]):
         siblings = _siblings(items, place, method)
-        yield _finding(index, rule, found, siblings, ordinals)
+        yield _finding(rule, found, siblings, ordinals)
 
 
 def _cases(item: Judged) -> Iterator[_Case]:
+    live = Reach.DORMANT if item.subject.dormant else Reach.REACHABLE
     for breach in item.breaches:
-        yield _at_place(breach.run, breach.condition, breach.trail, item, "")
-    breached = {_place(breach.run) for breach in item.breaches}
+        yield _at_place(breach, item, live)
+    for stopped in item.stopped:
+        yield _at_place(stopped, item, Reach.BLOCKED)
+    decided = {_place(found.run) for found in (*item.breaches, *item.stopped)}
     for lost in item.unfollowed:
-        if _place(lost.run) not in breached:
-            yield _at_place(lost.run, lost.condition, lost.trail, item, lost.callee)
+        if _place(lost.run) not in decided:
+            yield _at_place(lost, item, live, lost.callee)
 
 
 def _at_place(
-    run: Run, condition: PathCondition, trail: Trail | None, item: Judged, callee: str
+    found: Breach | Blocked | Unfollowed, item: Judged, reach: Reach, callee: str = ""
 ) -> _Case:
     """Inside a callee the condition is that of the call through which the layers left."""
-    if run.point >= 0:
-        condition = item.executor.points[run.point].state.condition
-    return _Case(run, condition, trail, item, callee)
+    condition = found.condition
+    if found.run.point >= 0:
+        condition = item.executor.points[found.run.point].state.condition
+    return _Case(found.run, condition, found.trail, item, reach, callee)
 
 
 def _place(run: Run) -> Place:
@@ -99,31 +109,30 @@ def _place(run: Run) -> Place:
 
 
 def _finding(
-    index: Index,
-    rule: Rule,
-    cases: list[_Case],
-    siblings: tuple[Sibling, ...],
-    ordinals: dict[str, int],
+    rule: Rule, cases: list[_Case], siblings: tuple[Sibling, ...], ordinals: dict[str, int]
 ) -> Finding:
     violated = [case for case in cases if not case.callee] or cases
-    paths = _paths(index, violated)
-    first, subject = violated[0], violated[0].judged.subject
-    live = [case.judged.subject for case in violated if not case.judged.subject.dormant]
-    subjects = live or [case.judged.subject for case in violated]
+    reach = min((case.reach for case in violated), key=REACH_ORDER.index)
+    # What can run speaks for the finding; the other paths are told after it.
+    told = sorted(violated, key=lambda case: REACH_ORDER.index(case.reach))
+    paths = _paths(told)
+    first, subject = told[0], told[0].judged.subject
+    subjects = [case.judged.subject for case in told if case.reach is reach]
     verdict = Verdict.UNKNOWN if first.callee else _verdict(violated)
+    region = first.run.region
     return Finding(
         rule=rule.id,
         title=rule.title,
         severity=rule.severity_of(subject.method),
         verdict=verdict,
-        reach=Reach.REACHABLE if live else Reach.DORMANT,
+        reach=reach,
         entry=f"{subject.instance.cls.name}.{subject.method}",
         symbol=first.run.function,
         file=first.run.file,
-        line=first.run.region.line,
-        column=first.run.region.column,
-        end_line=first.run.region.end_line,
-        end_column=first.run.region.end_column,
+        line=region.line,
+        column=region.column,
+        end_line=region.end_line,
+        end_column=region.end_column,
         message=_message(rule, first, paths[0].layers, verdict),
         condition=paths[0].condition,
         layers=paths[0].layers,
@@ -173,34 +182,51 @@ def _fingerprint(rule: Rule, run: Run, ordinals: dict[str, int]) -> str:
 # ---- paths ------------------------------------------------------------------------------------
 
 
-def _paths(index: Index, cases: list[_Case]) -> list[PathReport]:
-    """The ways to a place, one for each layer range; conditions are joined."""
-    ranges: dict[tuple[str, str], list[_Case]] = {}
+def _paths(cases: list[_Case]) -> list[PathReport]:
+    """The ways to a place, one for each layer range and reach; conditions are joined."""
+    ranges: dict[tuple[int, str, str], list[_Case]] = {}
     for case in cases:
-        ranges.setdefault((case.run.low, case.run.high), []).append(case)
-    found = [_path(index, group) for group in ranges.values()]
-    unique = {(path.layers, path.condition): path for path in found}
-    return sorted(unique.values(), key=lambda path: (-len(path.witness), path.layers))
+        key = (REACH_ORDER.index(case.reach), case.run.low, case.run.high)
+        ranges.setdefault(key, []).append(case)
+    found = [(key[0], _path(group)) for key, group in ranges.items()]
+    unique = {(reach, path.layers, path.condition): path for reach, path in found}
+    ordered = sorted(
+        unique.items(), key=lambda item: (item[0][0], -len(item[1].witness), item[1].layers)
+    )
+    return [path for _, path in ordered]
 
 
-def _path(index: Index, group: list[_Case]) -> PathReport:
-    facts = group[0].judged.executor.evaluator.facts
+def _path(group: list[_Case]) -> PathReport:
+    first = group[0]
+    facts = first.judged.executor.evaluator.facts
     condition: PathCondition | None = None
     for case in group:
         shown = _shown(case)
         condition = shown if condition is None else disjoin(condition, shown)
     shortest = simplify(condition or ALWAYS, facts)
-    first = shortest.alternatives[0].literals
-    names = _integers(first)
-    values = witness(first, facts, names) or ()
-    run = group[0].run
-    text = render(shortest, plain)
+    literals = shortest.alternatives[0].literals
+    values = witness(literals, facts, _integers(literals)) or ()
     return PathReport(
-        condition=text,
-        layers=f"[{plain(run.low)}, {plain(run.high)})",
+        condition=render(shortest, plain),
+        layers=f"[{plain(first.run.low)}, {plain(first.run.high)})",
         witness=tuple(Value(plain(name), value) for name, value in values),
-        steps=_steps(index, group[0], first),
+        steps=_steps(first, literals),
+        reach=first.reach,
+        proof=_proof(first),
     )
+
+
+def _proof(case: _Case) -> str:
+    """Why a path cannot run."""
+    if case.reach is Reach.DORMANT:
+        return "no setter of the served class arms the feature"
+    if case.reach is not Reach.BLOCKED:
+        return ""
+    raised = [step for step in (case.trail.steps() if case.trail else ()) if step.kind == "raise"]
+    if not raised:
+        return "every path raises before a layer runs"
+    step = raised[-1]
+    return f"raises {step.text} at {step.file}:{step.region.line} before a layer runs"
 
 
 def _shown(case: _Case) -> PathCondition:
@@ -232,9 +258,8 @@ def _integers(literals: frozenset[Literal]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _steps(index: Index, case: _Case, literals: frozenset[Literal]) -> tuple[Step, ...]:
+def _steps(case: _Case, literals: frozenset[Literal]) -> tuple[Step, ...]:
     """The branches that decide the path, and the call that leaves the class."""
-    del index
     found = []
     subjects = _subjects_of(literals)
     trail = case.trail.steps() if case.trail else ()
@@ -280,7 +305,7 @@ def _subjects_of(literals: frozenset[Literal]) -> frozenset[str]:
 def _siblings(items: list[Judged], place: Place, method: str) -> tuple[Sibling, ...]:
     """Places of the same method that do it right."""
     found: dict[tuple[str, int], Sibling] = {}
-    file, region, function = place
+    file, _, function = place
     broken = {_place(breach.run) for item in items for breach in item.breaches}
     for item in items:
         if item.subject.method != method:
@@ -298,13 +323,11 @@ def _siblings(items: list[Judged], place: Place, method: str) -> tuple[Sibling, 
                 condition="",
                 text=f"captures at {kept.evidence}",
             )
-    del region
     return tuple(found[key] for key in sorted(found))
 
 
-def present_entry(index: Index, rule: Rule, item: Judged) -> EntryReport | None:
+def present_entry(rule: Rule, item: Judged) -> EntryReport | None:
     """What the rule says of one subject; ``None`` where it runs no layers."""
-    del index
     sites = tuple(_sites(item))
     if not sites and item.gap is None:
         return None
@@ -346,7 +369,7 @@ def _sites(item: Judged) -> Iterator[Site]:
     for lost in item.unfollowed:
         verdicts[_place(lost.run)] = Verdict.UNKNOWN
         runs.setdefault(_place(lost.run), lost.run)
-    for breach in item.breaches:
+    for breach in (*item.stopped, *item.breaches):
         verdicts[_place(breach.run)] = Verdict.VIOLATED
         runs.setdefault(_place(breach.run), breach.run)
     for place in sorted(verdicts):
@@ -363,5 +386,3 @@ def _sites(item: Judged) -> Iterator[Site]:
             evidence=tuple(sorted(evidence.get(place, ()))),
         )
 
-
-_ = Severity

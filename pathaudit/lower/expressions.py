@@ -31,7 +31,8 @@ class Scope:
 def lower_expression(node: cst.BaseExpression, scope: Scope) -> ir.Expression:
     """Lower one expression; a kind that is new in LibCST becomes ``Opaque`` with its parts."""
     parts = tuple(lower_expression(part, scope) for part in _expressions_below(node))
-    return ir.Opaque(cst.Module([]).code_for_node(node), parts)
+    text = cst.Module([]).code_for_node(node)
+    return ir.Opaque(_NEWLINE.sub(r"\\n", text), parts)
 
 
 def render_node(node: cst.BaseExpression) -> str:
@@ -84,25 +85,20 @@ def _ellipsis(_node: cst.Ellipsis, _scope: Scope) -> ir.Expression:
 
 
 @lower_expression.register
-def _string(node: cst.SimpleString, _scope: Scope) -> ir.Expression:
-    return lower_strings([node])
-
-
-@lower_expression.register
-def _formatted_string(node: cst.FormattedString, scope: Scope) -> ir.Expression:
-    return _format(node, [node], scope)
-
-
-@lower_expression.register
-def _concatenated_string(node: cst.ConcatenatedString, scope: Scope) -> ir.Expression:
-    strings: list[cst.BaseString] = [node.left]
-    rest = node.right
-    while isinstance(rest, cst.ConcatenatedString):
-        strings.append(rest.left)
-        rest = rest.right
-    strings.append(rest)
+def _string(
+    node: cst.SimpleString | cst.FormattedString | cst.ConcatenatedString, scope: Scope
+) -> ir.Expression:
+    strings = _side_by_side(node)
     simple = [string for string in strings if isinstance(string, cst.SimpleString)]
     return lower_strings(simple) if len(simple) == len(strings) else _format(node, strings, scope)
+
+
+def _side_by_side(node: cst.BaseString) -> list[cst.BaseString]:
+    strings: list[cst.BaseString] = []
+    while isinstance(node, cst.ConcatenatedString):
+        strings.append(node.left)
+        node = node.right
+    return [*strings, node]
 
 
 def _format(node: cst.BaseString, strings: list[cst.BaseString], scope: Scope) -> ir.Opaque:
@@ -273,7 +269,8 @@ def _mapping(node: cst.Dict, scope: Scope) -> ir.Expression:
     keys: list[ir.Expression | None] = []
     values: list[ir.Expression] = []
     for element in node.elements:
-        keys.append(lower_optional(getattr(element, "key", None), scope))
+        key = element.key if isinstance(element, cst.DictElement) else None
+        keys.append(lower_optional(key, scope))
         values.append(lower_expression(element.value, scope))
     return ir.Mapping(tuple(keys), tuple(values))
 

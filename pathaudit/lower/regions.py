@@ -83,8 +83,8 @@ class LocatedRegions:
         if isinstance(node, cst.Call):
             self._callers.update((each.value, node) for each in node.args if _is_bare(each.value))
         start = self._start(_first(node))
-        keyword = _KEYWORDS.get(type(node))
-        if keyword and not getattr(node, "type", None):
+        keyword = _keyword(node)
+        if keyword:
             end = CodePosition(start.line, start.column + len(keyword))
         else:
             end = self._end(_last(node))
@@ -105,12 +105,20 @@ class LocatedRegions:
 
 # Their own parentheses, which LibCST does not count, belong to the region.
 _DELIMITED = (cst.GeneratorExp, cst.Tuple, cst.MatchTuple)
-# Headers that end with their keyword, unless an exception follows.
-_KEYWORDS = {cst.Try: "try", cst.TryStar: "try", cst.ExceptHandler: "except"}
 
 
 def _is_bare(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.GeneratorExp) and not node.lpar
+
+
+def _keyword(node: cst.CSTNode) -> str:
+    """The keyword that is the whole header of a node, if it is."""
+    match node:
+        case cst.Try() | cst.TryStar():
+            return "try"
+        case cst.ExceptHandler(type=None):
+            return "except"
+    return ""
 
 
 def _first(node: cst.CSTNode) -> cst.CSTNode:

@@ -66,6 +66,7 @@ class CallMachine(Machine):
         # The layers that are being followed, and what was found of the callees inside them.
         self.layers: list[str] = []
         self._collecting: dict[object, bool] = {}
+        self._runs_seen = 0
 
     # ---- expressions ----
 
@@ -518,6 +519,7 @@ class CallMachine(Machine):
         self, value: Element | View | Stack, region: ir.Region, frame: Frame, state: State
     ) -> Run:
         """Describe a run: where its finding stands, and over which layers."""
+        self._runs_seen += 1
         stack = value if isinstance(value, Stack) else value.stack
         site, point = self._site(stack, frame, region, state)
         loop = self._loop_in(site, value)
@@ -655,7 +657,27 @@ class CallMachine(Machine):
         inner = self.frame(ref, bound_to, carriers, point, held)
         if inner is None:
             return self._call_unknown(node, Callee(ref), given, state, frame)
-        return self._execute(inner, names, state)
+        before = self._runs_seen
+        outcomes = self._execute(inner, names, state)
+        if self._runs_seen == before and all(x.status == RAISED for x, _ in outcomes):
+            self._stopped(node, given, outcomes, state, frame)
+        return outcomes
+
+    def _stopped(
+        self,
+        node: ir.Call,
+        given: tuple[Given, ...],
+        outcomes: list[Outcome],
+        state: State,
+        frame: Frame,
+    ) -> None:
+        """A handoff that raises on every path before a layer runs is no live bypass."""
+        layers = next((x for item in given if (x := _layers_in(item.value))), None)
+        if layers is None or isinstance(layers, Element) or not outcomes:
+            return
+        if not self.hands_accumulator(given, state, frame):
+            run = self.run(layers, node.region, frame, state)
+            self.monitor.blocked(state, run, outcomes[0][0].trail)
 
     def _execute(self, inner: Frame, names: dict[str, Value], state: State) -> list[Outcome]:
         body = inner.function.body

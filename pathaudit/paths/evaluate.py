@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.conditions import Bound, Literal, Test
+from pathaudit.conditions import Bound, Literal, Test, implied
 from pathaudit.index import (
     ClassRef,
     ClassType,
@@ -55,6 +55,7 @@ from pathaudit.paths.values import (
     number_text,
     text_of,
 )
+from pathaudit.ruleset import Placeholder
 
 COPIES = frozenset(("list", "tuple", "set", "sorted", "frozenset", "bool"))
 COMPARISONS = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -169,7 +170,7 @@ class Evaluator:
             case Symbol(text, types, _):
                 return self._object_attribute(owner, text, types, name, state, place)
             case Member(Element() as element, "__class__") if name == "__name__":
-                return self._class_name(element, owner)
+                return self._class_name(element, owner, state)
             case Element(stack, _) if name in self._question.flags:
                 if self._question.flags[name] == STORED_TRUE and "@" in text_of(owner):
                     return Constant(True)
@@ -274,12 +275,29 @@ class Evaluator:
             case kind:
                 return Symbol(path, None, present=kind == LISTED)
 
-    def _class_name(self, element: Element, owner: Value) -> Value:
+    def _class_name(self, element: Element, owner: Value, state: State) -> Value:
         types = element.stack.type.elements
         names = {instance.cls.name for instance in types.instances()}
+        placeholder = self._question.profile.stacks.placeholder
+        if placeholder is not None and self._is_foreign(element, placeholder, state):
+            return Constant(placeholder.class_name)
         if types.complete and len(names) == 1:
             return Constant(names.pop())
         return Symbol(f"{text_of(owner)}.__name__")
+
+    def _is_foreign(self, element: Element, placeholder: Placeholder, state: State) -> bool:
+        """Does the layer surely belong to another pipeline stage?"""
+        if not isinstance(element.index, Number):
+            return False
+        owner = element.stack.text.rpartition(".")[0]
+        first = self.number(f"{owner}.{placeholder.first}")
+        below = self._bounded(element.index, first, 1)
+        if not isinstance(below, Atom):
+            return False
+        return all(
+            implied(below.literal, part.literals, self.facts)
+            for part in state.condition.alternatives
+        )
 
     def _subscript(self, owner: Value, index: ir.Expression, state: State, place: Place) -> Value:
         if isinstance(index, ir.Range):

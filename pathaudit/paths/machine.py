@@ -15,7 +15,7 @@ from pathaudit.paths.evaluate import Evaluator, Place
 from pathaudit.paths.formulas import Formula, Known, alternatives, opposite
 from pathaudit.paths.question import Question
 from pathaudit.paths.relevance import Interest, Plan, plan_function
-from pathaudit.paths.state import Run, State, TrailStep, merge_states
+from pathaudit.paths.state import Run, State, Trail, TrailStep, merge_states
 from pathaudit.paths.values import Symbol, Value
 
 CALL_DEPTH = 8
@@ -52,6 +52,9 @@ class Monitor(Protocol):
     def unknown(self, state: State, run: Run, callee: str) -> State:
         """Layers went to something that cannot be followed."""
 
+    def blocked(self, state: State, run: Run, trail: Trail | None) -> None:
+        """Layers were handed over, and every path raised before one ran."""
+
     def happened(self, state: State) -> bool:
         """Did the event happen in the innermost iteration?"""
 
@@ -64,10 +67,10 @@ class Monitor(Protocol):
     def finish(self, state: State) -> None:
         """The root is left."""
 
-    def checkpoint(self) -> object:
+    def checkpoint(self) -> tuple[int, ...]:
         """Remember the verdicts given so far."""
 
-    def rollback(self, checkpoint: object) -> None:
+    def rollback(self, checkpoint: tuple[int, ...]) -> None:
         """Take back the verdicts given since."""
 
 

@@ -96,6 +96,7 @@ class _Planner:
         for statement in self._all:
             for expression in own_expressions(statement):
                 self._mark_splits(expression)
+        self._split_callees()
         tail = self._tail()
         before = -1
         while before != (before := self._size()):
@@ -246,6 +247,20 @@ class _Planner:
             case _:
                 return False
 
+    def _split_callees(self) -> None:
+        """``run = a if test else b`` before ``run(self.layers)`` decides what is called."""
+        called = {
+            node.function.id
+            for statement in self._all
+            for expression in own_expressions(statement)
+            for node in walk(expression)
+            if isinstance(node, ir.Call) and id(node) in self._splits
+            if isinstance(node.function, ir.Name)
+        }
+        for name, value in self._bindings:
+            if name in called and isinstance(value, ir.Conditional):
+                self._splits.add(id(value))
+
     # ---- statements ----
 
     def _mark(self, statement: ir.Statement) -> bool:
@@ -340,7 +355,7 @@ class _Planner:
             match node:
                 case ir.Subscript(value, index) if self.holds(value):
                     self._need_test(index)
-                case ir.Conditional(test, _, _) if self.holds(node):
+                case ir.Conditional(test, _, _) if self.holds(node) or id(node) in self._splits:
                     self._need_test(test)
                 case ir.Call(function, arguments, _) if id(node) in self._splits:
                     self._names.update(names_of(function))
@@ -396,14 +411,23 @@ class _Planner:
             return 0
         count = 0
         for statement in reversed(self._function.body):
-            if any(
-                id(expression) in self._splits
-                for item in all_statements((statement,))
-                for expression in own_expressions(item)
-            ):
+            if any(self._happens(item) for item in all_statements((statement,))):
                 break
             count += 1
         return count
+
+    def _happens(self, statement: ir.Statement) -> bool:
+        """Is there an event in a statement, or is something followed stored on an object?
+
+        A ``raise`` that ends the body ends the path, whatever stands before it.
+        """
+        last = statement is self._function.body[-1]
+        if last and isinstance(statement, ir.Exit) and statement.kind == "raise":
+            return True
+        if isinstance(statement, ir.Assign) and self._keeps(statement):
+            if self.holds(statement.value):
+                return True
+        return any(id(item) in self._splits for item in own_expressions(statement))
 
 
 def _handed_names(statements: tuple[ir.Statement, ...], interest: Interest) -> frozenset[str]:

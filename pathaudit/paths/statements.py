@@ -8,6 +8,7 @@ import msgspec
 from pathaudit import ir
 from pathaudit.index import ClassRef, FunctionRef, Instance, Types
 from pathaudit.index.outline import ImportedSymbol
+from pathaudit.lower import render
 from pathaudit.paths.formulas import conjunction, opposite
 from pathaudit.paths.loops import LoopMachine, assigned_names
 from pathaudit.paths.machine import Frame
@@ -19,6 +20,7 @@ from pathaudit.paths.state import (
     RETURNED,
     RUNNING,
     State,
+    TrailStep,
     merge_states,
 )
 from pathaudit.paths.values import (
@@ -346,6 +348,10 @@ class Executor(LoopMachine):
 
     def _exit(self, statement: ir.Exit, state: State, frame: Frame) -> list[State]:
         status = JUMPS[statement.kind]
+        if status == RAISED:
+            text = render(statement.value) if statement.value is not None else "raise"
+            step = TrailStep(frame.place.file, statement.region, "raise", text, None)
+            return [state.walked(step).leave(RAISED)]
         if statement.value is None:
             return [state.leave(status, NONE if status == RETURNED else None)]
         found = []
@@ -365,7 +371,7 @@ def _named(value: Value, name: str, frame: Frame) -> Value:
 
 def _timed(value: Value, statement: ir.Assign, frame: Frame) -> Value:
     """A value whose text names locals that are not followed is known by where it was made."""
-    if not isinstance(value, Symbol):
+    if not isinstance(value, Symbol) or value.types is not None:
         return value
     loose = frame.plan.assigned - frame.plan.names
     if not loose & names_of(statement.value):

@@ -1,0 +1,67 @@
+"""Real releases to test on: downloaded once from the package index, verified, only read.
+
+A release is kept as the folder of its ``.py`` members under ``PATHAUDIT_TEST_CACHE`` (default: the
+user's cache folder). A test that needs one fails, and is not skipped, when it cannot be had.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import platformdirs
+
+# The wheel of each release that tests name, by its SHA-256.
+WHEELS = {
+    "0.4.9": "8c2a13c37bc505930675f907fadbd66eef0539c32e31343be1bd2c34a3cd4c80",
+    "0.5.12": "4ed786a38655851fd055ef57380c34d29b87753b53f63457309f51e5bf48c2e6",
+    "0.5.20": "1573527042f4f6b4ead838302818595fc77fdc611dbcc2e40cd150fbc8f8513c",
+    "0.5.23": "00b3cd5b265ac76c64185fbb6b95424f324ddd9f428d0306b77bc9db9d859937",
+    "0.5.6": "c32b6a5bafcda41c2f299ed4a1fbe8401946076b4e010fe8feb5b8a9712bf66b",
+}
+
+
+def cache_folder() -> Path:
+    named = os.environ.get("PATHAUDIT_TEST_CACHE")
+    return Path(named) if named else Path(platformdirs.user_cache_dir("pathaudit-tests"))
+
+
+def release(version: str) -> Path:
+    """The folder that holds ``sglang/`` of a release; downloads it where it is not cached."""
+    folder = cache_folder() / f"sglang-{version}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            wheel = _download(version, Path(scratch))
+            unpacked = Path(scratch) / "unpacked"
+            _unpack(wheel, unpacked)
+            unpacked.rename(folder)
+    return folder
+
+
+def _download(version: str, folder: Path) -> Path:
+    options = ["--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--quiet"]
+    # The wheel of one platform stands for all: only its Python files are read.
+    options += ["--python-version", "3.11", "--platform", "manylinux_2_34_x86_64"]
+    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder)]
+    subprocess.run([*command, f"sglang=={version}"], check=True)
+    (wheel,) = folder.glob("*.whl")
+    found = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    if found != WHEELS[version]:
+        raise RuntimeError(f"{wheel.name} has the hash {found}, not the pinned one")
+    return wheel
+
+
+def _unpack(wheel: Path, folder: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        for member in archive.infolist():
+            name = PurePosixPath(member.filename)
+            wanted = name.suffix == ".py" or name.name == "METADATA"
+            if not wanted or name.is_absolute() or ".." in name.parts:
+                continue
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(archive.read(member))
