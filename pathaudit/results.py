@@ -151,7 +151,7 @@ class EntryReport(Struct, frozen=True, kw_only=True):
 
 
 class Gap(Struct, frozen=True, kw_only=True):
-    """Something that was not analysed. ``kind`` is ``file``, ``budget``, ``call`` or ``profile``."""
+    """Something that was not analysed; ``kind`` is ``file``, ``budget``, ``call``, ``profile``."""
 
     kind: str
     file: str
@@ -209,3 +209,51 @@ def fails(finding: Finding, fail_on: Severity, *, strict: bool = False) -> bool:
         return strict
     order = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
     return order.index(finding.severity) <= order.index(fail_on)
+
+
+# ---- the call graph of forward branches -------------------------------------------------------
+
+
+class GraphNode(Struct, frozen=True, kw_only=True):
+    """A function, or something inside one.
+
+    ``kind`` is ``function``, ``arm`` (one outcome of an ``if``), ``loop``, ``run`` (a layer is
+    called), ``handoff`` (layers are handed over), ``capture`` or ``call`` (a callee that is not
+    shown). ``mark`` is what the rule says of it: ``captures``, ``bypass``, ``blocked``, ``unknown``
+    or nothing.
+    """
+
+    id: str
+    kind: str
+    label: str
+    file: str
+    line: int
+    mark: str = ""
+    detail: str = ""
+
+
+class GraphEdge(Struct, frozen=True, kw_only=True):
+    """``target`` stands inside ``source`` or is called by it.
+
+    ``resolution`` of a call is ``exact``, ``hierarchy`` (one of several classes), ``external`` or
+    ``unknown``; nothing where no call is made. ``line`` is that of the call site.
+    """
+
+    source: str
+    target: str
+    resolution: str = ""
+    line: int = 0
+
+
+class GraphView(Struct, frozen=True, kw_only=True):
+    """The call graph of one entry, its root first; edges of a node are in source order.
+
+    ``resolutions`` counts all call sites of the functions shown, also those to callees left out.
+    """
+
+    entry: str
+    source: Source
+    rule: str
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+    resolutions: dict[str, int]

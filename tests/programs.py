@@ -1,0 +1,592 @@
+"""Small forwards: built as data, rendered as source, and run under every assignment.
+
+A program is rendered twice. The plain text is what pathaudit reads. The probed text does the same
+and tells a ``Probe`` which iterations begin and end, so that running it shows which of them ran a
+layer without collecting. Lines that only the probe needs are not in the plain text, and the probe
+names loops by their line there.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
+from typing import TypeAlias
+
+from msgspec import Struct
+
+FLAGS = re.compile(r"self\.(f\d)")
+MODEL_LAYERS = 12
+MAXIMUM_ITERATIONS = 60
+
+
+class Assign(Struct, frozen=True):
+    """``name = value``; also used for steps that cannot matter."""
+
+    name: str
+    value: str
+
+
+class Run(Struct, frozen=True):
+    """Run the layer of the innermost loop over layers, or one layer outside such loops.
+
+    ``capture``: nothing, ``aux``, or the test under which the layer is handed ``aux``.
+    """
+
+    capture: str = ""
+
+
+class Capture(Struct, frozen=True):
+    """Collect; ``asked``: under a test of whether the layer was asked for."""
+
+    form: str = "aux.append(hidden)"
+    asked: bool = False
+
+
+class If(Struct, frozen=True):
+    test: str
+    body: "tuple[Statement, ...]"
+    orelse: "tuple[Statement, ...]" = ()
+
+
+class Loop(Struct, frozen=True):
+    """``kind``: ``range``, ``slice``, ``enumerate``, ``zip``, ``while``, ``alias``, ``rounds``."""
+
+    kind: str
+    low: str
+    high: str
+    body: "tuple[Statement, ...]"
+    orelse: "tuple[Statement, ...]" = ()
+
+
+class Jump(Struct, frozen=True):
+    kind: str
+
+
+class Try(Struct, frozen=True):
+    """``handler`` is ``None`` where there is only a ``finally``."""
+
+    body: "tuple[Statement, ...]"
+    handler: "tuple[Statement, ...] | None" = None
+    final: "tuple[Statement, ...]" = ()
+
+
+class Help(Struct, frozen=True):
+    """Call the helper method, with or without the accumulator."""
+
+    hands_aux: bool
+
+
+Statement: TypeAlias = Assign | Run | Capture | If | Loop | Jump | Try | Help
+
+
+class Program(Struct, frozen=True):
+    body: tuple[Statement, ...]
+    helper: tuple[Statement, ...] = ()
+
+
+# ---- the source -------------------------------------------------------------------------------
+
+HEAD = '''"""A generated model."""
+
+from torch import nn
+
+from sglang.srt.utils import make_layers
+
+
+class DemoDecoderLayer(nn.Module):
+    def __init__(self, config, layer_id):
+        super().__init__()
+        self.layer_id = layer_id
+        self.mlp = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, hidden, captured=None):
+        if captured is not None:
+            captured.append(hidden)
+        return self.mlp(hidden)
+
+
+class DemoModel(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.layers, self.start_layer, self.end_layer = make_layers(
+            config.num_hidden_layers,
+            lambda idx, prefix: DemoDecoderLayer(config, layer_id=idx),
+        )
+        self.k = config.k
+        self.f0, self.f1, self.f2, self.f3 = config.flags
+        self.layers_to_capture = []
+
+'''
+
+TAIL = '''
+
+class DemoForCausalLM(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.model = DemoModel(config)
+        self.capture_aux_hidden_states = False
+
+    def forward(self, hidden):
+        return self.model(hidden)
+
+    def set_eagle3_layers_to_capture(self, layer_ids=None):
+        self.capture_aux_hidden_states = True
+        self.model.layers_to_capture = [layer_id + 1 for layer_id in layer_ids or (1, 2)]
+
+
+EntryClass = DemoForCausalLM
+'''
+
+LOOPS = {
+    "range": "for {v} in range({low}, {high}):",
+    "slice": "for layer in self.layers[{low}:{high}]:",
+    "alias": "for layer in stack[{low}:{high}]:",
+    "enumerate": "for {v}, layer in enumerate(self.layers[{low}:{high}], {low}):",
+    "zip": "for {v}, layer in zip(range({low}, {high}), self.layers[{low}:{high}]):",
+    "while": "while {v} < {high}:",
+    "rounds": "for {v} in range(2):",
+}
+
+
+class Context(Struct, frozen=True):
+    """Where a statement stands: the loop over layers around it, and what may be named there."""
+
+    depth: int = 0
+    owner: str = "None"
+    callee: str = "self.layers[self.start_layer]"
+    variable: str = ""
+    kind: str = ""
+    aux: bool = True
+    caught: bool = False
+
+
+class Writer:
+    """Renders statements, with and without probes."""
+
+    def __init__(self) -> None:
+        self.plain: list[str] = []
+        self.probed: list[str] = []
+        self.faults = 0
+        self._plain_depth = self._probed_depth = 0
+        self._loops = 0
+
+    def line(self, text: str, probed: str | None = None) -> None:
+        self.plain.append("    " * self._plain_depth + text)
+        self.probe(text if probed is None else probed)
+
+    def probe(self, text: str) -> None:
+        self.probed.append("    " * self._probed_depth + text)
+
+    @contextmanager
+    def indented(self, *, plain: bool = True) -> Iterator[None]:
+        self._plain_depth += plain
+        self._probed_depth += 1
+        yield
+        self._plain_depth -= plain
+        self._probed_depth -= 1
+
+    def block(self, body: tuple[Statement, ...], context: Context) -> None:
+        with self.indented():
+            self.statements(body, context)
+
+    def statements(self, body: tuple[Statement, ...], context: Context) -> None:
+        if not body:
+            self.line("pass")
+        for statement in body:
+            if context.caught:
+                self._fault()
+            self.statement(statement, context)
+        if context.caught:
+            self._fault()
+
+    def _fault(self) -> None:
+        self.probe(f"PROBE.fault({self.faults})")
+        self.faults += 1
+
+    def statement(self, statement: Statement, context: Context) -> None:
+        inner = _uncaught(context)
+        match statement:
+            case Assign(name, value):
+                self.line(f"{name} = {value}")
+            case Run(capture):
+                self._run(capture, context)
+            case Capture(form, asked):
+                self._capture(form, asked, context)
+            case If():
+                self._if(statement, inner)
+            case Loop():
+                self._loop(statement, inner)
+            case Jump(kind):
+                self._jump(kind, context)
+            case Try():
+                self._try(statement, inner)
+            case Help(hands_aux):
+                self.line(f"hidden = self.helper(hidden, mid{', aux' if hands_aux else ''})")
+
+    def _run(self, capture: str, context: Context) -> None:
+        argument = ""
+        if capture and context.aux:
+            given = "aux" if capture == "aux" else f"aux if {_named(capture, context)} else None"
+            argument = f", captured={given}"
+        self.probe(f"PROBE.owner = {context.owner}, {len(self.plain) + 1}")
+        self.line(f"hidden = {context.callee}(hidden{argument})")
+
+    def _capture(self, form: str, asked: bool, context: Context) -> None:
+        if not context.aux:
+            self.line("hidden = hidden + 0")
+        elif asked and context.variable:
+            self.line(f"if {context.variable} in self.layers_to_capture:")
+            with self.indented():
+                self.line(form)
+        else:
+            self.line(form)
+
+    def _if(self, statement: If, context: Context) -> None:
+        self.line(f"if {_named(statement.test, context)}:")
+        self.block(statement.body, context)
+        match statement.orelse:
+            case ():
+                return
+            case (If(test, body, orelse),):
+                self.line(f"elif {_named(test, context)}:")
+                self.block(body, context)
+                if orelse:
+                    self.line("else:")
+                    self.block(orelse, context)
+            case _:
+                self.line("else:")
+                self.block(statement.orelse, context)
+
+    def _jump(self, kind: str, context: Context) -> None:
+        match kind:
+            case "return":
+                self.line("return hidden, aux" if context.aux else "return hidden")
+            case "raise":
+                self.line("raise ValueError")
+            case _ if not context.depth:
+                self.line("pass")
+            case "continue" if context.kind == "while":
+                self.line(f"{context.variable} += 1")
+                self.line("continue")
+            case _:
+                self.line(kind)
+
+    def _try(self, statement: Try, context: Context) -> None:
+        self.line("try:")
+        caught = statement.handler is not None
+        self.block(statement.body, _caught(context) if caught else context)
+        if statement.handler is not None:
+            self.line("except ValueError:")
+            self.block(statement.handler, context)
+        if statement.final or statement.handler is None:
+            self.line("finally:")
+            self.block(statement.final, context)
+
+    def _loop(self, statement: Loop, context: Context) -> None:
+        self._loops += 1
+        kind, variable = statement.kind, "ijmn"[context.depth]
+        if kind == "alias":
+            self.line("stack = self.layers")
+        if kind == "while":
+            self.line(f"{variable} = {statement.low}")
+        loop = f"LOOP_{self._loops}"
+        self.probe(f"{loop} = PROBE.start({len(self.plain) + 1})")
+        self.line(LOOPS[kind].format(v=variable, low=statement.low, high=statement.high))
+        inner = _inside(context, kind, variable, loop)
+        with self.indented():
+            self.probe(f"with PROBE.iteration({loop}):")
+            with self.indented(plain=False):
+                self.statements(statement.body, inner)
+                if kind == "while":
+                    self.line(f"{variable} += 1")
+        if statement.orelse:
+            self.line("else:")
+            self.block(statement.orelse, context)
+
+
+def _named(test: str, context: Context) -> str:
+    """A test of the loop's counter; outside loops over layers it is one of the model."""
+    return test.replace("INDEX", context.variable or "self.start_layer")
+
+
+def _uncaught(context: Context) -> Context:
+    return Context(
+        context.depth, context.owner, context.callee, context.variable, context.kind, context.aux
+    )
+
+
+def _caught(context: Context) -> Context:
+    return Context(
+        context.depth,
+        context.owner,
+        context.callee,
+        context.variable,
+        context.kind,
+        context.aux,
+        caught=True,
+    )
+
+
+def _inside(context: Context, kind: str, variable: str, loop: str) -> Context:
+    depth = context.depth + 1
+    if kind == "rounds":
+        return Context(
+            depth, context.owner, context.callee, context.variable, kind, context.aux
+        )
+    callee = f"self.layers[{variable}]" if kind in ("range", "while") else "layer"
+    named = "" if kind in ("slice", "alias") else variable
+    return Context(depth, loop, callee, named, kind, context.aux)
+
+
+def render_program(program: Program) -> tuple[str, str, int]:
+    """The plain and the probed text of a model, and how many places can fail in the latter."""
+    writer = Writer()
+    head = HEAD.splitlines()
+    writer.plain, writer.probed = list(head), list(head)
+    with writer.indented():
+        if program.helper:
+            aux = "aux=None" if _hands(program) else ""
+            writer.line(f"def helper(self, hidden, mid{', ' + aux if aux else ''}):")
+            with writer.indented():
+                _opening(writer)
+                writer.statements(program.helper, Context(aux=_hands(program)))
+                writer.line("return hidden")
+            writer.line("")
+        writer.line("def forward(self, hidden):")
+        with writer.indented():
+            writer.line("aux = []", "aux = PROBE.collector()")
+            writer.line("mid = self.end_layer")
+            _opening(writer)
+            writer.statements(program.body, Context())
+            writer.line("return hidden, aux")
+    plain, probed = ("\n".join((*text, TAIL)) for text in (writer.plain, writer.probed))
+    return plain, probed, writer.faults
+
+
+def _opening(writer: Writer) -> None:
+    writer.line("a = self.f0")
+    writer.line("b = False")
+
+
+def _hands(program: Program) -> bool:
+    """Is the helper given the accumulator? Where some call does not, it has no such parameter."""
+    calls = [item for item in every_statement(program.body) if isinstance(item, Help)]
+    return bool(calls) and all(call.hands_aux for call in calls)
+
+
+def every_statement(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    for statement in body:
+        yield statement
+        match statement:
+            case If(_, inner, orelse):
+                parts = (inner, orelse)
+            case Loop():
+                parts = (statement.body, statement.orelse)
+            case Try(inner, handler, final):
+                parts = (inner, handler or (), final)
+            case _:
+                parts = ()
+        for part in parts:
+            yield from every_statement(part)
+
+
+# ---- running it -------------------------------------------------------------------------------
+
+
+class Assignment(Struct, frozen=True):
+    """One choice of what a program can ask; ``fault`` is the place that fails by itself."""
+
+    flags: tuple[tuple[str, bool], ...]
+    start_layer: int
+    end_layer: int
+    k: int
+    fault: int | None = None
+
+    def names(self) -> dict[str, object]:
+        """What a condition of the report can name."""
+        integers = {"start_layer": self.start_layer, "end_layer": self.end_layer, "k": self.k}
+        return {**dict(self.flags), **integers}
+
+
+class Violation(Struct, frozen=True):
+    """A run without capture, by line; ``first``: in the first iteration of its loop."""
+
+    line: int
+    first: bool
+
+
+class Outcome(Struct, frozen=True):
+    """What one run did; ``rounds`` is the longest execution of the loop of each line."""
+
+    assignment: Assignment
+    violations: frozenset[Violation]
+    rounds: dict[int, int]
+    raised: bool
+
+
+class _Loop:
+    def __init__(self, line: int) -> None:
+        self.line = line
+        self.count = 0
+
+
+class _Iteration:
+    def __init__(self, loop: _Loop) -> None:
+        self.loop = loop
+        self.first = loop.count == 0
+        self.ran = self.captured = False
+
+
+class Endless(Exception):  # noqa: N818 - no fault: the program is not one to judge
+    """A generated loop does not end."""
+
+
+class _Collector(list[object]):
+    """The accumulator; tells the probe."""
+
+    def __init__(self, probe: "Probe") -> None:
+        super().__init__()
+        self._probe = probe
+
+    def append(self, item: object) -> None:
+        super().append(item)
+        self._probe.captured()
+
+    def extend(self, items: object) -> None:
+        self.append(items)
+
+    def __iadd__(self, items: object) -> "_Collector":  # type: ignore[override,misc]
+        self.append(items)
+        return self
+
+
+class Probe:
+    """Watches one run. Outside loops a capture stands for what ran before and for one run after."""
+
+    def __init__(self, fault: int | None) -> None:
+        self.owner: tuple[_Loop | None, int] = (None, 0)
+        self.violations: set[Violation] = set()
+        self.rounds: dict[int, int] = {}
+        self._fault = fault
+        self._stack: list[_Iteration] = []
+        self._pending: set[int] = set()
+        self._evidence = False
+
+    def collector(self) -> _Collector:
+        return _Collector(self)
+
+    def fault(self, number: int) -> None:
+        if number == self._fault:
+            raise ValueError
+
+    def start(self, line: int) -> _Loop:
+        self.rounds.setdefault(line, 0)
+        return _Loop(line)
+
+    @contextmanager
+    def iteration(self, loop: _Loop) -> Iterator[None]:
+        """One iteration; ``raise`` out of it ends what it owes."""
+        iteration = _Iteration(loop)
+        loop.count += 1
+        self.rounds[loop.line] = max(self.rounds[loop.line], loop.count)
+        if loop.count > MAXIMUM_ITERATIONS:
+            raise Endless
+        self._stack.append(iteration)
+        raised = True
+        try:
+            yield
+            raised = False
+        finally:
+            self._stack.pop()
+            if iteration.ran and not iteration.captured and not raised:
+                self.violations.add(Violation(loop.line, iteration.first))
+            if iteration.captured and not iteration.ran:
+                self.captured()
+
+    def captured(self) -> None:
+        if self._stack:
+            self._stack[-1].captured = True
+        else:
+            self._pending.clear()
+            self._evidence = True
+
+    def ran(self) -> None:
+        loop, line = self.owner
+        around = [item for item in self._stack if loop is None or item.loop is loop]
+        if around:
+            around[-1].ran = True
+            if any(item.captured for item in self._stack[self._stack.index(around[-1]) :]):
+                around[-1].captured = True
+        elif self._evidence:
+            self._evidence = False
+        else:
+            self._pending.add(line)
+
+    def finish(self) -> None:
+        self.violations.update(Violation(line, first=False) for line in self._pending)
+
+
+class _Layer:
+    def __init__(self, probe: Probe) -> None:
+        self._probe = probe
+
+    def __call__(self, hidden: int, captured: "_Collector | None" = None) -> int:
+        if captured is not None:
+            captured.append(hidden)
+        self._probe.ran()
+        return hidden
+
+
+class _Module:
+    """Stands in for ``nn.Module``."""
+
+    Module: "type[_Module]"
+
+
+_Module.Module = _Module
+
+
+class Oracle:
+    """Runs the probed text of one program."""
+
+    def __init__(self, probed: str, faults: int) -> None:
+        body = probed.replace("from torch import nn", "").replace(
+            "from sglang.srt.utils import make_layers", ""
+        )
+        self._space: dict[str, object] = {"nn": _Module, "PROBE": None}
+        exec(compile(body, "<generated>", "exec"), self._space)
+        self._faults = faults
+        self._text = body
+
+    def assignments(self) -> Iterator[Assignment]:
+        flags = sorted(set(FLAGS.findall(self._text.partition("self.layers_to_capture = []")[2])))
+        lengths = [(start, start + more) for start in (0, 1) for more in (2, 3, 4)]
+        ks = range(6) if re.search(r"self\.k\b(?! =)", self._text) else range(1, 2)
+        faults: tuple[int | None, ...] = (None, *range(self._faults))
+        for values in product((False, True), repeat=len(flags)):
+            for (start, end), k, fault in product(lengths, ks, faults):
+                pairs = tuple(zip(flags, values, strict=True))
+                yield Assignment(pairs, start, end, k, fault)
+
+    def run(self, assignment: Assignment) -> Outcome:
+        """Raises ``Endless`` where a loop does not end."""
+        probe = Probe(assignment.fault)
+        self._space["PROBE"] = probe
+        model_class = self._space["DemoModel"]
+        if not isinstance(model_class, type):
+            raise TypeError("the text defines no model")
+        model = model_class.__new__(model_class)
+        vars(model).update(assignment.names())
+        model.layers = [_Layer(probe) for _ in range(MODEL_LAYERS)]
+        model.layers_to_capture = list(range(MODEL_LAYERS))
+        raised = False
+        try:
+            model.forward(0)
+        except ValueError:
+            raised = True
+        else:
+            probe.finish()
+        return Outcome(assignment, frozenset(probe.violations), probe.rounds, raised)
+
+    def outcomes(self) -> list[Outcome]:
+        return [self.run(assignment) for assignment in self.assignments()]
