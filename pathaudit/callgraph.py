@@ -12,9 +12,9 @@ from msgspec import Struct
 from pathaudit import ir
 from pathaudit.index import FunctionRef, Index, Instance, Types
 from pathaudit.lower import LoweringError, lower_function, render
-from pathaudit.paths.evaluate import Evaluator, Place
+from pathaudit.paths.attributes import Place
+from pathaudit.paths.evaluate import Evaluator
 from pathaudit.paths.question import Question
-from pathaudit.paths.relevance import bindings, children, own_expressions
 from pathaudit.paths.state import State
 from pathaudit.paths.values import (
     Accumulator,
@@ -34,6 +34,7 @@ from pathaudit.paths.values import (
     plain,
     text_of,
 )
+from pathaudit.paths.walking import bindings, children, own_expressions
 from pathaudit.results import GraphEdge, GraphNode, GraphView, Report, Source, Verdict
 
 MAXIMUM_DEPTH = 12
@@ -82,7 +83,9 @@ class CallGraph:
         *,
         handed: bool,
     ) -> str:
-        types = receiver.types.instances() if isinstance(receiver, Symbol) and receiver.types else ()
+        types = (
+            receiver.types.instances() if isinstance(receiver, Symbol) and receiver.types else ()
+        )
         owner = "|".join(item.cls.name for item in types)
         node = f"{ref.file}:{ref.qualname}:{owner}"
         if node in self.graph:
@@ -111,7 +114,9 @@ class CallGraph:
         data = GraphNode(id=node, kind=kind, label=label, file=file, line=line, detail=detail)
         self.graph.add_node(node, data=data)
 
-    def _inside(self, site: _Site, kind: str, label: str, region: ir.Region, detail: str = "") -> _Site:
+    def _inside(
+        self, site: _Site, kind: str, label: str, region: ir.Region, detail: str = ""
+    ) -> _Site:
         """Add something that stands inside the current node."""
         node = f"{site.node}/{kind}:{region.line}:{region.column}:{label}"
         if node not in self.graph:
@@ -270,9 +275,7 @@ class CallGraph:
         """Calling a module calls its ``forward``."""
         targets = []
         for item in types.instances():
-            method = self._index.modules.method(
-                item.cls, name or self._index.profile.modules.call
-            )
+            method = self._index.modules.method(item.cls, name or self._index.profile.modules.call)
             if method is not None:
                 targets.append((method[0], item))
         if not targets:

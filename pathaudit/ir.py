@@ -31,7 +31,7 @@ class Name(Struct, frozen=True, tag=True):
 class Constant(Struct, frozen=True, tag=True):
     """A literal. Numbers outside 64 bits, complex numbers and bytes are ``Opaque``."""
 
-    value: None | bool | int | float | str
+    value: bool | int | float | str | None
 
 
 class Attribute(Struct, frozen=True, tag=True):

@@ -1,7 +1,8 @@
 """Rules and framework profiles as data, and the loader that reads them from YAML."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -40,9 +41,7 @@ class StackConstructor(Struct, frozen=True, forbid_unknown_fields=True):
     position: int
 
 
-class Placeholder(
-    Struct, frozen=True, forbid_unknown_fields=True, rename={"class_name": "class"}
-):
+class Placeholder(Struct, frozen=True, forbid_unknown_fields=True, rename={"class_name": "class"}):
     """The class of layers that belong to another pipeline stage: below ``first``, from ``end``."""
 
     class_name: str
@@ -195,8 +194,8 @@ def load_file(path: Path, kind: type[Loaded]) -> Loaded:
         line = _line_of(text, field, problem)
         named = f"{field}: " if field else ""
         raise RuleError(
-            f"{path}:{line}: {named}{problem}", hint=f"a {kind.__name__.lower()} is described in"
-            " the README under 'Rules'"
+            f"{path}:{line}: {named}{problem}",
+            hint=f"a {kind.__name__.lower()} is described in the README under 'Rules'",
         ) from None
 
 
@@ -211,19 +210,26 @@ def _problems(path: Path, rule: Rule, profile: Profile) -> Iterator[tuple[str, s
     if rule.id != path.stem:
         yield "id", f"{rule.id!r} is not the file's name {path.stem!r}"
     if rule.require not in profile.events:
-        yield "require", f"the profile has no event {rule.require!r}; {_nearest(rule.require, profile.events)}"
+        yield (
+            "require",
+            f"the profile has no event {rule.require!r}; {_nearest(rule.require, profile.events)}",
+        )
     for name in rule.assume:
         if name not in profile.assumptions:
-            yield "assume", f"the profile has no assumption {name!r}; {_nearest(name, profile.assumptions)}"
+            yield (
+                "assume",
+                f"the profile has no assumption {name!r}; {_nearest(name, profile.assumptions)}",
+            )
     for method in rule.severity_by_entry:
         if method not in profile.entries.methods:
-            yield "severity_by_entry", f"{method!r} is no entry method; {_nearest(method, profile.entries.methods)}"
+            yield (
+                "severity_by_entry",
+                f"{method!r} is no entry method; {_nearest(method, profile.entries.methods)}",
+            )
 
 
-def _nearest(name: str, known: "object") -> str:
-    from difflib import get_close_matches
-
-    names = [str(item) for item in known]  # type: ignore[attr-defined]
+def _nearest(name: str, known: Iterable[str]) -> str:
+    names = list(known)
     close = get_close_matches(name, names, n=1)
     return f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(sorted(names))}"
 

@@ -20,15 +20,22 @@ class Edit:
     def __init__(self, text: str, cls: str, method: str) -> None:
         self._text = text
         module = ast.parse(text)
-        self._class = next(
-            x for x in module.body if isinstance(x, ast.ClassDef) and x.name == cls
-        )
+        self._class = next(x for x in module.body if isinstance(x, ast.ClassDef) and x.name == cls)
         self._original = next(
             x for x in self._class.body if isinstance(x, Function) and x.name == method
         )
         self.function = copy.deepcopy(self._original)
         self.methods: list[ast.stmt] = []
         self.definitions: list[ast.stmt] = []
+        self.base = "nn.Module"
+        self.loop = self._last_loop()
+
+    def _last_loop(self) -> ast.For:
+        """The last loop that runs layers; the innermost one where loops are nested."""
+        loops = [x for x in ast.walk(self.function) if isinstance(x, ast.For)]
+        inner = [x for x in loops if not any(y is not x and y in loops for y in ast.walk(x))]
+        running = [x for x in inner if STACK in ast.unparse(x)]
+        return max(running, key=lambda loop: loop.lineno)
 
     def text(self) -> str:
         """The text of the file with what was changed."""
@@ -37,23 +44,13 @@ class Edit:
         indent = " " * self._original.col_offset
         changed = [textwrap.indent(_code([x]), indent) for x in (self.function, *self.methods)]
         lines[first - 1 : last] = ["\n".join(changed)]
+        header = self._class.lineno - 1
+        lines[header] = lines[header].replace("(nn.Module)", f"({self.base})")
         above = _lines(self._class)[0] - 1
         lines[above:above] = [_code(self.definitions)]
         return "".join(lines)
 
     # ---- places ----
-
-    @property
-    def loop(self) -> ast.For:
-        """The last loop that runs layers."""
-        return self.loops[-1]
-
-    @property
-    def loops(self) -> list[ast.For]:
-        loops = [x for x in ast.walk(self.function) if isinstance(x, ast.For)]
-        inner = [x for x in loops if not any(y is not x and y in loops for y in ast.walk(x))]
-        found = [x for x in inner if STACK in ast.unparse(x)]
-        return sorted(found, key=lambda loop: loop.lineno)
 
     @property
     def accumulator(self) -> ast.Assign | ast.AnnAssign:
@@ -83,9 +80,7 @@ class Edit:
         """The statement in the loop that asks for the index and captures."""
         (capture,) = self.captures
         conditions = [x for x in ast.walk(self.loop) if isinstance(x, ast.If)]
-        return next(
-            x for x in reversed(conditions) if any(y is capture for y in ast.walk(x))
-        )
+        return next(x for x in reversed(conditions) if any(y is capture for y in ast.walk(x)))
 
     @property
     def run(self) -> ast.Call:
@@ -266,9 +261,9 @@ def _over(edit: Edit, target: str, iterable: str, index: str) -> None:
 def ask_before(edit: Edit) -> None:
     """The question for the index is kept in a local before it is asked."""
     capture = edit.capture
-    asked = ast.Assign([ast.Name("wanted", ast.Store())], capture.test)
-    capture.test = ast.Name("wanted", ast.Load())
-    edit.replace(capture, [asked, capture])
+    asked = code(f"wanted = {ast.unparse(capture.test)}")
+    capture.test = expression("wanted")
+    edit.replace(capture, [*asked, capture])
 
 
 def ask_copy(edit: Edit) -> None:
@@ -309,7 +304,7 @@ def collect_in_class(edit: Edit) -> None:
     )
     edit.accumulator.value = expression("KeptStates()")
     for node in ast.walk(edit.function):
-        if isinstance(node, ast.Return):
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
             rewrite(node, {edit.local: f"{edit.local}.finalize()"})
 
 
@@ -375,6 +370,72 @@ def loop_in_method(edit: Edit) -> None:
     """The loop is a method that gets what it needs."""
     loop = edit.loop
     edit.replace(loop, _moved(edit, [loop], "_all_layers"))
+
+
+def layer_by_method(edit: Edit) -> None:
+    """A method gives the layer of an index."""
+    edit.methods += code(f"def _layer_at(self, index):\n    return {STACK}[index]")
+    index = ast.unparse(edit.loop.target)
+    rewrite(edit.loop, {f"{STACK}[{index}]": f"self._layer_at({index})"})
+
+
+def stack_by_property(edit: Edit) -> None:
+    """A property gives the stack."""
+    edit.methods += code(f"@property\ndef blocks(self):\n    return {STACK}")
+    rewrite(edit.function, {STACK: "self.blocks"})
+
+
+def body_in_closure(edit: Edit) -> None:
+    """The body of the loop is a nested function that gets the index and what is threaded."""
+    edit.loop.body = _moved(edit, edit.loop.body, "one_layer")
+    function = edit.methods.pop()
+    assert isinstance(function, Function)
+    calls = [x for x in ast.walk(edit.loop) if isinstance(x, ast.Call)]
+    call = next(x for x in calls if ast.unparse(x.func) == "self.one_layer")
+    call.func = ast.Name("one_layer", ast.Load())
+    closed = ("self", edit.local)
+    function.args.args = [x for x in function.args.args if x.arg not in closed]
+    call.args = [x for x in call.args if ast.unparse(x) not in closed]
+    edit.after(edit.accumulator, function)
+
+
+def split_loop(edit: Edit) -> None:
+    """Two loops, one after the other, run what one did."""
+    low, high = _range(edit.loop)
+    again = copy.deepcopy(edit.loop)
+    edit.loop.iter = expression(f"range({low}, middle)")
+    again.iter = expression(f"range(middle, {high})")
+    edit.replace(edit.loop, [*code(f"middle = ({low} + {high}) // 2"), edit.loop, again])
+
+
+def unroll_last(edit: Edit) -> None:
+    """The last layer runs after the loop."""
+    low, high = _range(edit.loop)
+    index = ast.unparse(edit.loop.target)
+    last = copy.deepcopy(edit.loop.body)
+    edit.loop.iter = expression(f"range({low}, {high} - 1)")
+    edit.after(edit.loop, *code(f"{index} = {high} - 1"), *last)
+
+
+def list_of_range(edit: Edit) -> None:
+    edit.loop.iter = expression(f"list({ast.unparse(edit.loop.iter)})")
+
+
+def ask_or_empty(edit: Edit) -> None:
+    """The indexes may be missing, and then there are none."""
+    rewrite(edit.loop, {"self.layers_to_capture": "wanted"})
+    edit.first(*code("wanted = self.layers_to_capture or ()"))
+
+
+def forward_in_base(edit: Edit) -> None:
+    """The method stands in a new base class, and is called by ``super()``."""
+    (base,) = code("class _RunsLayers(nn.Module):\n    pass")
+    assert isinstance(base, ast.ClassDef)
+    base.body = [copy.deepcopy(edit.function)]
+    edit.definitions.append(base)
+    edit.base = base.name
+    names = _parameters(edit.function)
+    edit.function.body = code(f"return super().{edit.function.name}({', '.join(names[1:])})")
 
 
 def everything_in_method(edit: Edit) -> None:
@@ -483,6 +544,22 @@ def _capture_argument(edit: Edit) -> ast.keyword:
     return next(keyword for keyword in edit.run.keywords if keyword.arg in names)
 
 
+def invert_question(edit: Edit) -> None:
+    """Capture exactly the layers that nobody asked for."""
+    edit.capture.test = ast.UnaryOp(ast.Not(), edit.capture.test)
+
+
+def ask_another_list(edit: Edit) -> None:
+    """Ask a list that no setter fills."""
+    rewrite(edit.loop, {"self.layers_to_capture": "self.noted_layers"})
+
+
+def capture_elsewhere(edit: Edit) -> None:
+    """What is appended to is not what is returned."""
+    rewrite(edit.loop, {edit.local: "scratch"})
+    edit.after(edit.accumulator, *code("scratch = []"))
+
+
 def second_loop(edit: Edit) -> None:
     """The same layers run again, without capture."""
     loop = edit.loop
@@ -497,6 +574,46 @@ def fast_path(test: str) -> Mutation:
         loop = edit.loop
         again = _without_capture(edit)
         edit.replace(loop, [ast.If(expression(test), [again], [loop])])
+
+    return mutate
+
+
+def return_early(test: str) -> Mutation:
+    """Where a test holds, a loop without capture runs and the method returns."""
+
+    def mutate(edit: Edit) -> None:
+        leave = code(f"{_code([_without_capture(edit)])}return hidden_states")
+        edit.replace(edit.loop, [ast.If(expression(test), leave, []), edit.loop])
+
+    return mutate
+
+
+def hand_off(test: str) -> Mutation:
+    """Where a test holds, a function of the module runs the layers."""
+
+    def mutate(edit: Edit) -> None:
+        edit.definitions += code(
+            """
+            def _run_each(layers, hidden_states, *arguments):
+                for layer in layers:
+                    hidden_states = layer(hidden_states, *arguments)
+                return hidden_states
+            """
+        )
+        call = code(f"hidden_states = _run_each({STACK}, hidden_states, forward_batch)")
+        edit.replace(edit.loop, [ast.If(expression(test), call, [edit.loop])])
+
+    return mutate
+
+
+def hand_off_partial(test: str) -> Mutation:
+    """Where a test holds, a function that was bound before runs the layers."""
+
+    def mutate(edit: Edit) -> None:
+        hand_off(test)(edit)
+        rewrite(edit.function, {"_run_each": "runner"})
+        edit.first(*code("runner = functools.partial(_run_each)"))
+        edit.definitions += code("import functools")
 
     return mutate
 

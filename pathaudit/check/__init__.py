@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from pathaudit.check.covers import CoversMonitor
-from pathaudit.check.present import Judged, present_entry, present_findings
+from pathaudit.check.explain import Judged
+from pathaudit.check.present import present_entry, present_findings
 from pathaudit.check.subjects import Subject, find_subjects
 from pathaudit.index import Index
 from pathaudit.paths import BudgetExceeded, Executor, ask

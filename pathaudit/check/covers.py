@@ -21,11 +21,12 @@ class Breach(Struct, frozen=True, eq=False):
     trail: Trail | None
 
 
-class Kept(Struct, frozen=True):
-    """A run that came with the event, and where that happened."""
+class Kept(Struct, frozen=True, eq=False):
+    """A run that came with the event, where that happened, and in which states."""
 
     run: Run
     evidence: str
+    condition: PathCondition
 
 
 class Unfollowed(Struct, frozen=True, eq=False):
@@ -57,10 +58,10 @@ class CoversMonitor:
     def required(self, state: State, evidence: str) -> State:
         """The event happened: in the innermost iteration nothing is owed any more."""
         *outer, scope = state.scopes
-        return state.owing((*outer, self._satisfied(scope, evidence)))
+        return state.owing((*outer, self._satisfied(scope, evidence, state)))
 
-    def _satisfied(self, scope: Scope, evidence: str) -> Scope:
-        self.kept.extend(Kept(run, evidence) for run in scope.pending)
+    def _satisfied(self, scope: Scope, evidence: str, state: State) -> Scope:
+        self.kept.extend(Kept(run, evidence, state.condition) for run in scope.pending)
         return msgspec.structs.replace(scope, evidence=scope.evidence or evidence, pending=())
 
     def ran(self, state: State, run: Run, loop: int) -> State:
@@ -69,19 +70,17 @@ class CoversMonitor:
         evidence = next((item.evidence for item in state.scopes[position:] if item.evidence), "")
         scope = msgspec.structs.replace(state.scopes[position], ran=True)
         if evidence:
-            self.kept.append(Kept(run, evidence))
+            self.kept.append(Kept(run, evidence, state.condition))
             # Outside loops an event stands for the one layer that it precedes.
             if not scope.loop:
                 scope = msgspec.structs.replace(scope, evidence="")
         elif run not in scope.pending:
             scope = msgspec.structs.replace(scope, pending=(*scope.pending, run))
-        return state.owing(
-            (*state.scopes[:position], scope, *state.scopes[position + 1 :])
-        )
+        return state.owing((*state.scopes[:position], scope, *state.scopes[position + 1 :]))
 
     def delegated(self, state: State, run: Run, evidence: str) -> State:
         """A layer ran and was given what to collect into."""
-        self.kept.append(Kept(run, evidence))
+        self.kept.append(Kept(run, evidence, state.condition))
         *outer, scope = state.scopes
         return state.owing((*outer, msgspec.structs.replace(scope, ran=True)))
 
@@ -107,7 +106,7 @@ class CoversMonitor:
             self.breaches.extend(Breach(run, state.condition, state.trail) for run in scope.pending)
         if scope.evidence and not scope.ran:
             # A loop inside the iteration of a layer: what it did, the iteration did.
-            outer[-1] = self._satisfied(outer[-1], scope.evidence)
+            outer[-1] = self._satisfied(outer[-1], scope.evidence, state)
         return state.owing(tuple(outer))
 
     def finish(self, state: State) -> None:
@@ -116,14 +115,12 @@ class CoversMonitor:
             self.breaches.extend(Breach(run, state.condition, state.trail) for run in pending)
 
     def checkpoint(self) -> tuple[int, ...]:
-        return tuple(len(records) for records in self._records())
+        return len(self.breaches), len(self.kept), len(self.unfollowed), len(self.stopped)
 
     def rollback(self, checkpoint: tuple[int, ...]) -> None:
-        for records, length in zip(self._records(), checkpoint, strict=True):
-            del records[length:]
-
-    def _records(self) -> tuple[list[Breach], list[Kept], list[Unfollowed], list[Blocked]]:
-        return self.breaches, self.kept, self.unfollowed, self.stopped
+        breaches, kept, unfollowed, stopped = checkpoint
+        del self.breaches[breaches:], self.kept[kept:]
+        del self.unfollowed[unfollowed:], self.stopped[stopped:]
 
 
 def _position(state: State, loop: int) -> int:

@@ -101,18 +101,14 @@ def _prefixes(writes: tuple[Write, ...]) -> list[tuple[str, ...]]:
     return sorted(found)
 
 
-def _stacks_below(
-    index: Index, instance: Instance, writes: tuple[Write, ...]
-) -> frozenset[str]:
+def _stacks_below(index: Index, instance: Instance, writes: tuple[Write, ...]) -> frozenset[str]:
     """Names of layer stacks on the object, or on an object below it that is written to."""
     found = set(index.stacks_of(instance))
     for path in {write.path[:depth] for write in writes for depth in range(1, len(write.path) + 1)}:
         held: tuple[Instance, ...] = (instance,)
         for name in path:
             held = tuple(
-                inner
-                for item in held
-                for inner in index.types.attribute(item, name).instances()
+                inner for item in held for inner in index.types.attribute(item, name).instances()
             )
         found.update(name for item in held for name in index.stacks_of(item))
     return frozenset(found)

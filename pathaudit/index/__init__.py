@@ -7,6 +7,7 @@ from functools import cached_property
 import pathspec
 
 from pathaudit.index.features import Feature, Write, follow_setter
+from pathaudit.index.oracle import TypeOracle
 from pathaudit.index.outline import AttributeStore, ClassOutline, FunctionOutline, ModuleOutline
 from pathaudit.index.resolve import (
     ClassRef,
@@ -22,7 +23,6 @@ from pathaudit.index.types import (
     FunctionType,
     Instance,
     StackType,
-    TypeOracle,
     Types,
 )
 from pathaudit.results import Gap
@@ -73,7 +73,7 @@ class Index:
     @cached_property
     def model_files(self) -> tuple[str, ...]:
         """Files under the profile's model globs, in order."""
-        spec = pathspec.PathSpec.from_lines("gitwildmatch", self.profile.models)
+        spec = pathspec.GitIgnoreSpec.from_lines(self.profile.models)
         return tuple(path for path in self.tree.paths if spec.match_file(path))
 
     @cached_property
@@ -210,7 +210,7 @@ class Index:
         function = self.modules.function(ref)
         return function is not None and "classmethod" in function.decorators
 
-    def constant_defaults(self, ref: FunctionRef) -> dict[str, None | bool | int | float | str]:
+    def constant_defaults(self, ref: FunctionRef) -> dict[str, bool | int | float | str | None]:
         """Parameters whose default is a literal."""
         function = self.modules.function(ref)
         if function is None:

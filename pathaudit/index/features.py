@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from pathaudit.index.oracle import TypeOracle
 from pathaudit.index.outline import FunctionOutline
 from pathaudit.index.resolve import ClassRef, FunctionRef, Modules
-from pathaudit.index.types import Instance, TypeOracle
+from pathaudit.index.types import Instance
 
 CALL_DEPTH = 8
 
@@ -102,7 +103,7 @@ class _Follower:
         for statement in body:
             self._statement(statement, frame)
 
-    def _statement(self, statement: ast.stmt, frame: _Frame) -> None:
+    def _statement(self, statement: ast.stmt, frame: _Frame) -> None:  # noqa: C901 - one arm a form
         match statement:
             case ast.Assign(targets, value):
                 self._calls(value, frame)
@@ -138,9 +139,7 @@ class _Follower:
         elif isinstance(target, ast.Attribute):
             self._write(target.value, target.attr, kind, value, frame)
 
-    def _write(
-        self, where: ast.expr, name: str, kind: str, value: ast.expr, frame: _Frame
-    ) -> None:
+    def _write(self, where: ast.expr, name: str, kind: str, value: ast.expr, frame: _Frame) -> None:
         target = self._target(where, frame)
         if target is None:
             return
@@ -172,7 +171,7 @@ class _Follower:
         if isinstance(target, ast.Name) and base is not None:
             frame.names[target.id] = _Target(base.path, element=True)
 
-    def _kind(self, node: ast.expr, frame: _Frame) -> str:
+    def _kind(self, node: ast.expr, frame: _Frame) -> str:  # noqa: C901 - one arm a form
         match node:
             case ast.Constant(True):
                 return TRUE
@@ -250,9 +249,7 @@ class _Follower:
         found: tuple[Instance, ...] = (frame.instance,)
         for name in path[len(frame.path) :]:
             found = tuple(
-                inner
-                for item in found
-                for inner in self._types.attribute(item, name).instances()
+                inner for item in found for inner in self._types.attribute(item, name).instances()
             )
         return found
 

@@ -1,6 +1,7 @@
 """Outline one module with ``ast``: imports, classes, methods, and what is stored on ``self``."""
 
 import ast
+import warnings
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -71,7 +72,9 @@ def outline_module(file: str, text: str) -> ModuleOutline:
     Raises ``SyntaxError``, ``ValueError`` or ``RecursionError`` as ``ast.parse`` does, and
     ``MemoryError`` for input that is nested too deeply for CPython's parser.
     """
-    module = ast.parse(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # remarks of the compiler on the audited code
+        module = ast.parse(text)
     outline = ModuleOutline(file, split_lines(text), {}, (), {}, {}, {})
     stars: list[ImportedSymbol] = []
     for statement in _top_level(module.body):

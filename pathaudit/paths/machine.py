@@ -11,10 +11,12 @@ from pathaudit import ir
 from pathaudit.conditions import Conjunction, PathCondition, both, conjoin
 from pathaudit.index import ClassRef, FunctionRef, Index
 from pathaudit.lower import LoweringError, lower_function
-from pathaudit.paths.evaluate import Evaluator, Place
+from pathaudit.paths.attributes import Place
+from pathaudit.paths.carriers import Interest
+from pathaudit.paths.evaluate import Evaluator
 from pathaudit.paths.formulas import Formula, Known, alternatives, opposite
 from pathaudit.paths.question import Question
-from pathaudit.paths.relevance import Interest, Plan, plan_function
+from pathaudit.paths.relevance import Plan, plan_function
 from pathaudit.paths.state import Run, State, Trail, TrailStep, merge_states
 from pathaudit.paths.values import Symbol, Value
 
@@ -183,8 +185,8 @@ class Machine(ABC):
     ) -> Interest:
         """What to look for in a function of the file and class of ``ref``."""
         name = function.parameters[0].name if function.parameters and receiver else ""
-        typed = isinstance(receiver, Symbol) and receiver.types is not None
-        instances = receiver.types.instances() if typed else ()
+        types = receiver.types if isinstance(receiver, Symbol) else None
+        instances = types.instances() if types is not None else ()
         return Interest(
             stacks=self.question.stacks,
             collecting=self.question.collecting,

@@ -55,9 +55,7 @@ class Question(Struct, frozen=True, eq=False):
         return _assumed(self._assumptions(), MARKS.sub("", text))
 
     def _assumptions(self) -> tuple[Assumption, ...]:
-        return tuple(
-            item for name in self.rule.assume for item in self.profile.assumptions[name]
-        )
+        return tuple(item for name in self.rule.assume for item in self.profile.assumptions[name])
 
     def is_integer(self, text: str) -> bool:
         """Does the profile declare this expression to be an integer?"""

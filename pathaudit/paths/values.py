@@ -25,7 +25,7 @@ class Symbol(Struct, frozen=True):
 
 
 class Constant(Struct, frozen=True):
-    value: None | bool | int | float | str
+    value: bool | int | float | str | None
 
 
 class Number(Struct, frozen=True):

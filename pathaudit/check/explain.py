@@ -1,0 +1,177 @@
+"""How a path is told: its condition in the fewest literals, witness values, steps, proof."""
+
+from msgspec import Struct
+
+from pathaudit import ir
+from pathaudit.check.covers import Blocked, Breach, Kept, Unfollowed
+from pathaudit.check.subjects import Subject
+from pathaudit.conditions import (
+    ALWAYS,
+    Bound,
+    Conjunction,
+    Literal,
+    PathCondition,
+    disjoin,
+    render,
+    simplify,
+    witness,
+)
+from pathaudit.paths import Executor, Run, Trail, plain
+from pathaudit.results import (
+    Gap,
+    PathReport,
+    Reach,
+    Step,
+    Value,
+)
+
+# The most reachable path of a finding decides how loud it is.
+REACH_ORDER = (Reach.REACHABLE, Reach.GATED, Reach.BLOCKED, Reach.DORMANT)
+
+
+class Judged(Struct, frozen=True, eq=False):
+    """One subject with everything that was recorded about it."""
+
+    subject: Subject
+    executor: Executor
+    breaches: tuple[Breach, ...]
+    kept: tuple[Kept, ...]
+    unfollowed: tuple[Unfollowed, ...]
+    stopped: tuple[Blocked, ...]
+    gap: Gap | None
+
+
+class Case(Struct, frozen=True, eq=False):
+    """One way to break the rule, with the condition at the place where it is reported.
+
+    ``callee`` is set where the layers went to something that cannot be followed.
+    """
+
+    run: Run
+    condition: PathCondition
+    trail: Trail | None
+    judged: Judged
+    reach: Reach
+    callee: str = ""
+
+
+def paths_of(cases: list[Case]) -> list[PathReport]:
+    """The ways to a place, one for each layer range and reach; conditions are joined."""
+    ranges: dict[tuple[int, str, str], list[Case]] = {}
+    for case in cases:
+        key = (REACH_ORDER.index(case.reach), case.run.low, case.run.high)
+        ranges.setdefault(key, []).append(case)
+    found = [(key[0], _path(group)) for key, group in ranges.items()]
+    unique = {(reach, path.layers, path.condition): path for reach, path in found}
+    ordered = sorted(
+        unique.items(), key=lambda item: (item[0][0], -len(item[1].witness), item[1].layers)
+    )
+    return [path for _, path in ordered]
+
+
+def _path(group: list[Case]) -> PathReport:
+    first = group[0]
+    facts = first.judged.executor.evaluator.facts
+    shortest = joined(group, facts)
+    literals = shortest.alternatives[0].literals
+    values = witness(literals, facts, _integers(literals)) or ()
+    return PathReport(
+        condition=render(shortest, plain),
+        layers=f"[{plain(first.run.low)}, {plain(first.run.high)})",
+        witness=tuple(Value(plain(name), value) for name, value in values),
+        steps=_steps(first, literals),
+        reach=first.reach,
+        proof=_proof(first),
+    )
+
+
+def joined(cases: list[Case], facts: frozenset[Bound]) -> PathCondition:
+    """The cases' conditions as one, in the fewest literals."""
+    condition: PathCondition | None = None
+    for case in cases:
+        shown = _shown(case)
+        condition = shown if condition is None else disjoin(condition, shown)
+    return simplify(condition or ALWAYS, facts)
+
+
+def _proof(case: Case) -> str:
+    """Why a path cannot run."""
+    if case.reach is Reach.DORMANT:
+        return "no setter of the served class arms the feature"
+    if case.reach is not Reach.BLOCKED:
+        return ""
+    raised = [step for step in (case.trail.steps() if case.trail else ()) if step.kind == "raise"]
+    if not raised:
+        return "every path raises before a layer runs"
+    step = raised[-1]
+    return f"raises {step.text} at {step.file}:{step.region.line} before a layer runs"
+
+
+def _shown(case: Case) -> PathCondition:
+    """Without the literals that only say that the loop's counter lies in its range."""
+    alternatives = [
+        Conjunction(
+            frozenset(x for x in part.literals if not _is_range(x, case.run)), part.weakened
+        )
+        for part in case.condition.alternatives
+    ]
+    condition = PathCondition((alternatives[0],))
+    for part in alternatives[1:]:
+        condition = disjoin(condition, PathCondition((part,)))
+    return condition
+
+
+def _is_range(literal: Literal, run: Run) -> bool:
+    if not isinstance(literal, Bound):
+        return False
+    marked = "@" in literal.low or "@" in literal.high
+    ends = {literal.low, literal.high}
+    bases = {run.low.split(" ")[0], run.high.split(" ")[0], ""}
+    return marked and bool(ends & bases)
+
+
+def _integers(literals: frozenset[Literal]) -> tuple[str, ...]:
+    bounds = sorted(x for x in literals if isinstance(x, Bound) and x.integral)
+    names = [name for bound in bounds for name in (bound.low, bound.high) if name]
+    return tuple(dict.fromkeys(names))
+
+
+def _steps(case: Case, literals: frozenset[Literal]) -> tuple[Step, ...]:
+    """The branches that decide the path, and the call that leaves the class."""
+    found = []
+    subjects = _subjects_of(literals)
+    trail = case.trail.steps() if case.trail else ()
+    for item in trail:
+        if item.taken is None or not (_subjects_of(item.literals) & subjects):
+            continue
+        if item.region == ir.NOWHERE:
+            continue
+        text = "taken" if item.taken else "not taken"
+        found.append(_step(item.file, item.region, "branch", text, taken=item.taken))
+    text = f"goes to {case.run.handoff}" if case.run.handoff else "runs layers"
+    kind = "call" if case.run.handoff else "loop" if case.run.kind == "loop" else "event"
+    found.append(_step(case.run.file, case.run.region, kind, text))
+    return tuple(dict.fromkeys(found))
+
+
+def _step(file: str, region: ir.Region, kind: str, text: str, taken: bool | None = None) -> Step:
+    return Step(
+        file=file,
+        line=region.line,
+        column=region.column,
+        end_line=region.end_line,
+        end_column=region.end_column,
+        kind=kind,
+        text=text,
+        taken=taken,
+    )
+
+
+def _subjects_of(literals: frozenset[Literal]) -> frozenset[str]:
+    found = set()
+    for literal in literals:
+        if isinstance(literal, Bound):
+            found.add(f"{min(literal.low, literal.high)} {max(literal.low, literal.high)}")
+        else:
+            found.add(f"{literal.predicate} {literal.subject} {literal.argument}")
+    return frozenset(found)

@@ -1,0 +1,74 @@
+"""Questions about the syntax of functions that need no types."""
+
+import ast
+from collections.abc import Iterator
+
+
+def dotted_name(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id):
+            return id
+        case ast.Attribute(value, attr):
+            base = dotted_name(value)
+            return f"{base}.{attr}" if base else ""
+        case _:
+            return ""
+
+
+def returns(node: ast.AST) -> list[ast.expr]:
+    return [
+        statement.value
+        for statement in ast.walk(node)
+        if isinstance(statement, ast.Return) and statement.value is not None
+    ]
+
+
+def local_assignments(node: ast.AST) -> dict[str, list[ast.expr]]:
+    found: dict[str, list[ast.expr]] = {}
+    for statement in ast.walk(node):
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    found.setdefault(target.id, []).append(statement.value)
+    return found
+
+
+def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    arguments = node.args
+    return {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+
+
+def default_of(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> ast.expr | None:
+    arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    with_default = positional[len(positional) - len(arguments.defaults) :]
+    for item, default in zip(with_default, arguments.defaults, strict=True):
+        if item.arg == name:
+            return default
+    for item, keyword in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if item.arg == name:
+            return keyword
+    return None
+
+
+def base_init_call(node: ast.AST) -> ast.Call | None:
+    """``super().__init__(...)`` or ``Base.__init__(self, ...)`` in a constructor."""
+    for call in ast.walk(node):
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and call.func.attr == "__init__"
+        ):
+            return call
+    return None
+
+
+def calls_with_loops(
+    node: ast.AST, loops: tuple[ast.For, ...]
+) -> Iterator[tuple[tuple[ast.For, ...], ast.Call]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Call):
+            yield loops, child
+        inner = (*loops, child) if isinstance(child, ast.For) else loops
+        yield from calls_with_loops(child, inner)

@@ -1,0 +1,57 @@
+"""Integer expressions, and the facts that are known about them."""
+
+from pathaudit.conditions import Bound
+from pathaudit.index import (
+    Index,
+)
+from pathaudit.paths.formulas import Atom, Formula, Known
+from pathaudit.paths.question import Question
+from pathaudit.paths.values import Accumulator, Items, Number, Symbol, Value, carries, text_of
+
+
+class Arithmetic:
+    """Numbers that differ from an expression by a constant; facts are collected on the way."""
+
+    def __init__(self, index: Index, question: Question) -> None:
+        self._index = index
+        self._question = question
+        self.facts: frozenset[Bound] = frozenset()
+        self._known_numbers: set[str] = set()
+
+    def number(self, text: str, offset: int = 0) -> Number:
+        """An integer expression; what the profile knows about it becomes a fact."""
+        if text and text not in self._known_numbers:
+            self._known_numbers.add(text)
+            self.facts |= frozenset(self._question.bounds_of(text))
+        return Number(text, offset)
+
+    def as_number(self, value: Value) -> Value:
+        """The value as an index: what is used as one is an integer."""
+        return self.number(value.text) if isinstance(value, Symbol) else value
+
+    def binary(self, operator: str, left: Value, right: Value) -> Value:
+        """Sums and differences of an integer expression and a constant stay numbers."""
+        if isinstance(left, Number) and isinstance(right, Number) and operator in ("+", "-"):
+            sign = 1 if operator == "+" else -1
+            if not right.base:
+                return Number(left.base, left.offset + sign * right.offset)
+            if operator == "+" and not left.base:
+                return Number(right.base, right.offset + left.offset)
+            if left.base == right.base and operator == "-":
+                return Number("", left.offset - right.offset)
+        if operator == "+" and isinstance(left, Accumulator):
+            return left
+        if operator == "+" and (carries(left) or carries(right)):
+            return Items((left, right))
+        if operator == "*" and carries(left):
+            return left
+        text = f"({text_of(left)} {operator} {text_of(right)})"
+        numeric = isinstance(left, Number) and isinstance(right, Number)
+        return self.number(text) if numeric and operator in ("+", "-", "*", "//") else Symbol(text)
+
+    def _bounded(self, left: Number, right: Number, gap: int) -> Formula:
+        """``left + gap <= right`` over the integers."""
+        difference = left.offset - right.offset + gap
+        if left.base == right.base:
+            return Known(difference <= 0)
+        return Atom(Bound(left.base, right.base, difference))

@@ -1,0 +1,154 @@
+"""Runs of layers: which are runs, over which layers, and where a finding about one stands."""
+
+from fnmatch import fnmatchcase
+
+from pathaudit import ir
+from pathaudit.index import Index, Instance
+from pathaudit.paths.events import EventMachine, layer_of
+from pathaudit.paths.expressions import region_of
+from pathaudit.paths.machine import ActiveLoop, CallPoint, Frame, Monitor
+from pathaudit.paths.question import Question
+from pathaudit.paths.state import Run, State
+from pathaudit.paths.values import (
+    Element,
+    Member,
+    Number,
+    Stack,
+    Symbol,
+    Value,
+    View,
+    marked,
+    number_text,
+    text_of,
+)
+
+
+class RunMachine(EventMachine):
+    """Adds the description of runs."""
+
+    def __init__(self, index: Index, question: Question, monitor: Monitor) -> None:
+        super().__init__(index, question, monitor)
+        self.runs_seen = 0
+
+    def run(
+        self, value: Element | View | Stack, region: ir.Region, frame: Frame, state: State
+    ) -> Run:
+        """Describe a run: where its finding stands, and over which layers."""
+        self.runs_seen += 1
+        stack = value if isinstance(value, Stack) else value.stack
+        site, point = self._site(stack, frame, region, state)
+        loop = self._loop_in(value)
+        low, high = self._range(value, loop)
+        inside = loop is not None and loop.frame.place is site.place
+        place = loop.region if loop is not None and inside else point.region
+        leaves = site is not frame
+        return Run(
+            file=site.place.file,
+            region=place,
+            function=site.ref.qualname,
+            kind="handoff" if leaves else "loop" if place is not point.region else "call",
+            stack=stack.text,
+            low=low,
+            high=high,
+            handoff=point.callee if leaves else "",
+            point=self._remember(point) if leaves else -1,
+        )
+
+    def _remember(self, point: CallPoint) -> int:
+        for number, known in enumerate(self.points):
+            if known is point:
+                return number
+        self.points.append(point)
+        return len(self.points) - 1
+
+    def _site(
+        self, stack: Stack, frame: Frame, region: ir.Region, state: State
+    ) -> tuple[Frame, CallPoint]:
+        """The frame where the layers leave the object that owns them, and the call there."""
+        chain = [CallPoint(frame, region, state, "")]
+        while chain[-1].frame.call is not None:
+            chain.append(chain[-1].frame.call)
+        chain.reverse()
+        for number, point in enumerate(chain[:-1]):
+            inner = chain[number + 1].frame.place.receiver
+            owned = isinstance(inner, Symbol) and stack.text.startswith(f"{inner.text}.")
+            if not owned:
+                return point.frame, point
+        return frame, chain[-1]
+
+    def _loop_in(self, value: Element | View | Stack) -> ActiveLoop | None:
+        """The loop over these layers: the innermost that their index depends on."""
+        if not isinstance(value, Element):
+            return None
+        number = self.scope_of(value)
+        return next((loop for loop in self.loops if loop.number == number), None)
+
+    def _range(self, value: Element | View | Stack, loop: ActiveLoop | None) -> tuple[str, str]:
+        match value:
+            case Stack():
+                return "0", f"len({value.text})"
+            case View(stack, low, high):
+                return text_of(low), text_of(high) if high is not None else f"len({stack.text})"
+            case Element(_, index):
+                if loop is not None and (loop.low or loop.high):
+                    return loop.low, loop.high
+                after = (
+                    number_text(index.base, index.offset + 1)
+                    if isinstance(index, Number)
+                    else f"{text_of(index)} + 1"
+                )
+                return text_of(index), after
+
+    def scope_of(self, element: Element) -> int:
+        """The innermost loop that the layer's index depends on, else the innermost loop."""
+        text = text_of(element.index)
+        for loop in reversed(self.loops):
+            if marked(text, loop.number):
+                return loop.number
+        return self.loops[-1].number if self.loops else 0
+
+    def runs(self, element: Element, name: str) -> bool:
+        """Does a method of a layer run it, or only read something?"""
+        if any(fnmatchcase(name, glob) for glob in self.index.profile.modules.runs):
+            return True
+        whole = self.index.profile.modules.call
+        return any(
+            self.index.entered(item.cls, name) & self.index.entered(item.cls, whole)
+            for item in element.stack.type.elements.instances()
+        )
+
+    def recipe(
+        self, values: tuple[Value, ...], node: ir.Expression, state: State, frame: Frame
+    ) -> State:
+        """Bound methods of a layer in a container are there to be called: the layer runs."""
+        region = region_of(node) or (frame.call.region if frame.call else ir.NOWHERE)
+        for value in values:
+            element = layer_of(value)
+            if element is not None and isinstance(value, Member) and self._is_method(value):
+                run = self.run(element, region, frame, state)
+                state = self.monitor.ran(state, run, self.scope_of(element))
+        return state
+
+    def _is_method(self, value: Value) -> bool:
+        """Is a member of a layer, or of one of its modules, a method of its class?"""
+        if not isinstance(value, Member):
+            return False
+        return any(
+            self.index.modules.method(item.cls, value.name) is not None
+            for item in self.types_of(value.owner)
+        )
+
+    def types_of(self, value: Value) -> tuple[Instance, ...]:
+        match value:
+            case Element(stack, _):
+                return stack.type.elements.instances()
+            case Member(owner, name):
+                return tuple(
+                    inner
+                    for item in self.types_of(owner)
+                    for inner in self.index.types.attribute(item, name).instances()
+                )
+            case Symbol(_, types, _) if types is not None:
+                return types.instances()
+            case _:
+                return ()

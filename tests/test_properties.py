@@ -1,0 +1,329 @@
+"""Every run of a generated forward that breaks the rule is covered by a path of the report.
+
+Generated programs (``programs.py``) are run under every combination of what they ask, and the
+iterations that run a layer without collecting are compared with what pathaudit says of the text.
+A place reported without any run that realises it is a fault. Each assignment under which a path is
+said to break must break it, except where a local that decides is assigned inside a loop (the
+executor forgets it), and where a handler or a ``finally`` joins states: there one run suffices.
+"""
+
+import ast
+import os
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+
+from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from labels import audit_model
+from pathaudit.results import Finding, PathReport, Report, Verdict
+from programs import (
+    Assign,
+    Assignment,
+    Capture,
+    Endless,
+    Help,
+    If,
+    Jump,
+    Loop,
+    Oracle,
+    Outcome,
+    Program,
+    Run,
+    Statement,
+    Try,
+    every_statement,
+    render_program,
+)
+
+SHARE_OF_UNKNOWN = 0.03
+EXAMPLES = {"thorough": 4000, "ci": 150}
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
+INDEXES = range(9)
+
+# ---- programs ---------------------------------------------------------------------------------
+
+FLAG_TESTS = (
+    "self.f0",
+    "not self.f0",
+    "self.f1",
+    "not self.f1",
+    "a",
+    "not a",
+    "b",
+    "self.f0 and not self.f1",
+    "not self.f0 and self.f1",
+    "self.f0 or self.f1",
+    "a or self.f2",
+    "a and not b",
+    "self.layers_to_capture",
+    "not self.layers_to_capture and self.f2",
+    "not self.layers_to_capture or self.f2",
+)
+INTEGER_TESTS = (
+    "self.k < self.end_layer",
+    "self.start_layer < self.k < self.end_layer",
+    "mid != self.end_layer",
+    "mid < self.end_layer",
+    "mid == self.k",
+    "self.k > mid",
+    "self.start_layer + 1 < self.k",
+)
+INDEX_TESTS = ("INDEX < self.k", "INDEX == self.k", "INDEX >= mid", "INDEX != self.start_layer")
+INTEGERS = ("self.start_layer", "self.end_layer", "self.k", "mid", "self.start_layer + 1")
+FORMS = ("aux.append(hidden)", "aux += [hidden]", "aux.extend([hidden])")
+LAYER_LOOPS = ("range", "slice", "enumerate", "zip", "while", "alias")
+
+plain_tests = st.sampled_from((*FLAG_TESTS, *INTEGER_TESTS))
+loop_tests = st.sampled_from((*FLAG_TESTS, *INDEX_TESTS))
+flags = st.builds(Assign, st.sampled_from(("a", "b")), st.sampled_from(("True", *FLAG_TESTS[:12])))
+bounds = st.builds(Assign, st.just("mid"), st.sampled_from(INTEGERS))
+steps = st.just(Assign("hidden", "hidden + 1"))
+captures = st.builds(Capture, st.sampled_from(FORMS), st.booleans())
+runs = st.builds(
+    Run, st.sampled_from(("", "", "aux", "INDEX in self.layers_to_capture", "self.f2"))
+)
+
+
+def body_of(
+    inner: st.SearchStrategy[Statement], most: int
+) -> st.SearchStrategy[tuple[Statement, ...]]:
+    return st.lists(inner, min_size=1, max_size=most).map(tuple)
+
+
+def branch_of(
+    tests: st.SearchStrategy[str], body: st.SearchStrategy[tuple[Statement, ...]]
+) -> st.SearchStrategy[Statement]:
+    """An ``if``, one with an ``else``, or one with an ``elif``."""
+    other = st.builds(If, tests, body, st.one_of(st.just(()), body)).map(lambda item: (item,))
+    return st.builds(If, tests, body, st.one_of(st.just(()), body, other))
+
+
+def try_of(body: st.SearchStrategy[tuple[Statement, ...]]) -> st.SearchStrategy[Statement]:
+    calm = body_of(st.one_of(steps, captures, flags), 1)
+    return st.one_of(
+        st.builds(Try, body, st.none(), calm),
+        st.builds(Try, body, body),
+        st.builds(Try, body, body, calm),
+    )
+
+
+def guarded_jumps(tests: st.SearchStrategy[str], *kinds: str) -> st.SearchStrategy[Statement]:
+    jump = st.builds(Jump, st.sampled_from(kinds)).map(lambda item: (item,))
+    return st.builds(If, tests, jump)
+
+
+jumps = guarded_jumps(loop_tests, "continue", "break", "return", "raise")
+simple = st.one_of(runs, captures, runs, captures, jumps, flags, bounds, steps)
+small = body_of(simple, 2)
+nested = st.one_of(simple, branch_of(loop_tests, small), try_of(small))
+deep = st.one_of(
+    simple,
+    branch_of(loop_tests, body_of(nested, 2)),
+    try_of(body_of(nested, 2)),
+    st.builds(Loop, st.just("rounds"), st.just(""), st.just(""), small),
+)
+
+
+@st.composite
+def layer_loops(draw: st.DrawFn) -> Statement:
+    """A loop over layers that runs the layer somewhere."""
+    kind = draw(st.sampled_from(LAYER_LOOPS))
+    low, high = draw(st.sampled_from(INTEGERS)), draw(st.sampled_from(INTEGERS))
+    body = draw(body_of(deep, 3))
+    if not any(isinstance(item, Run) for item in every_statement(body)):
+        body = (*body, Run())
+    orelse = draw(st.one_of(st.just(()), st.just(()), small))
+    return Loop(kind, low, high, body, orelse)
+
+
+early = guarded_jumps(plain_tests, "return", "raise")
+settled = st.one_of(flags, bounds, steps, early, branch_of(plain_tests, body_of(flags | bounds, 2)))
+outer_items = st.one_of(
+    settled,
+    layer_loops(),
+    st.builds(Help, st.booleans()),
+    captures,
+    runs,
+    branch_of(
+        plain_tests, body_of(layer_loops() | flags | bounds | st.builds(Help, st.booleans()), 2)
+    ),
+    try_of(body_of(layer_loops() | flags | early, 2)),
+    st.builds(
+        Loop, st.just("rounds"), st.just(""), st.just(""), body_of(layer_loops() | settled, 2)
+    ),
+)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    """A forward of a few statements, with a helper where it calls one."""
+    body = (*draw(body_of(outer_items, 4)), draw(layer_loops()))
+    helper: tuple[Statement, ...] = ()
+    if any(isinstance(item, Help) for item in every_statement(body)):
+        helper = (*draw(st.lists(settled, max_size=2)), draw(layer_loops()))
+    return Program(body, helper)
+
+
+# ---- the comparison ---------------------------------------------------------------------------
+
+
+class Case(Struct, frozen=True):
+    """One program, what was found in it, and what its runs did."""
+
+    program: Program
+    source: str
+    report: Report
+    outcomes: list[Outcome]
+
+
+def examine(program: Program) -> Case | None:
+    """Audit and run a program; ``None`` where a loop of it does not end."""
+    source, probed, faults = render_program(program)
+    try:
+        outcomes = Oracle(probed, faults).outcomes()
+    except Endless:
+        return None
+    return Case(program, source, audit_model("generated", source), outcomes)
+
+
+def holds(condition: str, names: dict[str, object]) -> bool | None:
+    """Whether a condition of the report is true, for some index; ``None``: it asks for more."""
+    if condition == "always":
+        return True
+    tree = ast.parse(condition, mode="eval")
+    asked = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - {"len", "layers"}
+    free = sorted(asked - set(names))
+    if any(isinstance(node, ast.Call) for node in ast.walk(tree)) or set(free) - set("ijmn"):
+        return None
+    code = compile(tree, "<condition>", "eval")
+    return any(
+        eval(code, {}, {**names, **dict(zip(free, values, strict=True))})
+        for values in product(INDEXES, repeat=len(free))
+    )
+
+
+def names_index(condition: str) -> bool:
+    tree = ast.parse(condition, mode="eval")
+    return any(isinstance(node, ast.Name) and node.id in "ijmn" for node in ast.walk(tree))
+
+
+def uncovered(case: Case) -> Iterator[str]:
+    """Runs that break the rule where no path of the report says so."""
+    for outcome in case.outcomes:
+        for violation in outcome.violations:
+            if violation.first:
+                continue
+            here = [item for item in case.report.findings if violation.line == item.line]
+            paths = [path for finding in here for path in finding.paths]
+            names = outcome.assignment.names()
+            if not any(holds(path.condition, names) is not False for path in paths):
+                known = [path.condition for path in paths]
+                yield f"line {violation.line} breaks for {outcome.assignment}, reported: {known}"
+
+
+def unrealised(case: Case) -> Iterator[str]:
+    """Places and assignments that the report names and no run realises."""
+    loose = forgets(case.program)
+    for finding in case.report.findings:
+        if finding.verdict is not Verdict.VIOLATED:
+            continue
+        if not any(breaks(outcome, finding) for outcome in case.outcomes):
+            if all(outcome.rounds.get(finding.line, 2) <= 1 for outcome in case.outcomes):
+                continue  # KNOWN: a loop over an empty slice
+            yield f"line {finding.line} never breaks, reported: {finding.condition}"
+        elif not loose:
+            for path in finding.paths:
+                yield from unrealised_path(case, finding, path)
+
+
+def unrealised_path(case: Case, finding: Finding, path: PathReport) -> Iterator[str]:
+    if names_index(path.condition):
+        return
+    for outcome in case.outcomes:
+        if outcome.raised or holds(path.condition, outcome.assignment.names()) is not True:
+            continue
+        # A range that is too short has no general iteration.
+        short = outcome.rounds.get(finding.line, 2) <= 1
+        if not breaks(outcome, finding) and not short:
+            yield (
+                f"line {finding.line} does not break for {outcome.assignment}, "
+                f"reported: {path.condition}"
+            )
+
+
+def breaks(outcome: Outcome, finding: Finding) -> bool:
+    return any(violation.line == finding.line for violation in outcome.violations)
+
+
+def forgets(program: Program) -> bool:
+    """Is a local assigned inside a loop, or are states joined by ``try``?"""
+    whole = (*program.body, *program.helper)
+    statements = list(every_statement(whole))
+    if any(isinstance(item, Try) for item in statements):
+        return True
+    bodies = [item.body for item in statements if isinstance(item, Loop)]
+    return any(
+        isinstance(item, Assign) and item.name != "hidden"
+        for body in bodies
+        for item in every_statement(body)
+    )
+
+
+def wrong_witnesses(report: Report) -> Iterator[str]:
+    """Witness values that do not satisfy what the condition says of integers."""
+    for finding in report.findings:
+        for path in finding.paths:
+            values: dict[str, object] = {item.name: item.value for item in path.witness}
+            for part in integer_parts(path.condition, set(values)):
+                if not eval(compile(part, "<part>", "eval"), {}, values):
+                    yield f"{path.witness} does not satisfy {path.condition}"
+
+
+def integer_parts(condition: str, names: set[str]) -> Iterator[ast.Expression]:
+    """The comparisons of known integers in the first alternative of a condition."""
+    tree = ast.parse(condition, mode="eval").body
+    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or):
+        tree = tree.values[0]
+    parts = tree.values if isinstance(tree, ast.BoolOp) else [tree]
+    for part in parts:
+        asked = {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
+        if isinstance(part, ast.Compare) and asked <= names:
+            yield ast.Expression(part)
+
+
+# ---- the properties ---------------------------------------------------------------------------
+
+
+def test_reports_agree_with_runs() -> None:
+    seen: Counter[str] = Counter()
+
+    @settings(
+        max_examples=EXAMPLES.get(PROFILE, EXAMPLES["ci"]),
+        deadline=None,
+        derandomize=PROFILE != "thorough",
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+    @given(programs())
+    def check(program: Program) -> None:
+        case = examine(program)
+        assume(case is not None)
+        assert case is not None
+        note(case.source)
+        found = case.report.findings
+        unknown = case.report.summary.unknown or case.report.gaps
+        seen["unknown" if unknown else "violated" if found else "holds"] += 1
+        note(f"gaps: {case.report.gaps}")
+        assert list(uncovered(case))[:3] == [] or case.report.gaps
+        assert list(unrealised(case))[:3] == []
+        assert list(wrong_witnesses(case.report)) == []
+
+    check()
+    assert seen["unknown"] <= SHARE_OF_UNKNOWN * seen.total(), seen
+    assert min(seen["violated"], seen["holds"]) >= 0.1 * seen.total(), seen
+
+
+_ = Assignment
