@@ -68,6 +68,18 @@ class PathReport(Struct, frozen=True, kw_only=True):
     proof: str = ""
 
 
+class Receiver(Struct, frozen=True, kw_only=True):
+    """A class that runs the code of a finding: can it get there, and as what is it served?
+
+    ``proof`` says why not: what raises and where, or which setter is missing.
+    """
+
+    name: str
+    reach: Reach
+    entries: tuple[str, ...]
+    proof: str = ""
+
+
 class Sibling(Struct, frozen=True, kw_only=True):
     """A place in the same function that does it right, and when it runs."""
 
@@ -85,7 +97,8 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     ``verdict`` is ``violated`` or ``unknown``. The region is the statement's: a loop's header or
     the call through which the layers leave. ``condition``, ``layers``, ``witness`` and ``steps``
-    are those of the first of ``paths``. ``features`` names the setters the finding was judged for.
+    are those of the first of ``paths``. ``features`` names the setters the finding was judged for,
+    ``entries`` the served classes that reach it.
     """
 
     rule: str
@@ -107,7 +120,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
     paths: tuple[PathReport, ...]
     features: tuple[str, ...]
-    receivers: tuple[str, ...]
+    receivers: tuple[Receiver, ...]
     entries: tuple[str, ...]
     siblings: tuple[Sibling, ...]
     controls: tuple[str, ...]

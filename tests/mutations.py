@@ -462,10 +462,10 @@ def _move(edit: Edit, body: list[ast.stmt], name: str, instead_of: ast.stmt) -> 
 def _moved(edit: Edit, body: list[ast.stmt], name: str) -> list[ast.stmt]:
     """Make a method of statements, and return the call of it."""
     bound_outside = set(_parameters(edit.function)) | _stored(edit.function, but=body)
-    loaded = {x.id for part in body for x in ast.walk(part) if _is_loaded(x)}
+    loaded = {name for part in body for name in _loaded(part)}
     taken = sorted((loaded & bound_outside) - {"self"})
-    read_after = {x.id for x in ast.walk(edit.function) if _is_loaded(x)}
-    given = sorted({x for part in body for x in _stored(part)} & bound_outside & read_after)
+    stored = {name for part in body for name in _stored(part)}
+    given = sorted(stored & bound_outside & _loaded(edit.function))
     parameters = ", ".join(["self", *taken])
     (method,) = code(f"def {name}({parameters}):\n    pass")
     assert isinstance(method, Function)
@@ -475,8 +475,10 @@ def _moved(edit: Edit, body: list[ast.stmt], name: str) -> list[ast.stmt]:
     return code(f"{', '.join(given)} = {call}" if given else call)
 
 
-def _is_loaded(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+def _loaded(node: ast.AST) -> set[str]:
+    """The names that a node reads."""
+    names = [x for x in ast.walk(node) if isinstance(x, ast.Name)]
+    return {x.id for x in names if isinstance(x.ctx, ast.Load)}
 
 
 def _stored(node: ast.AST, but: Sequence[ast.AST] = ()) -> set[str]:

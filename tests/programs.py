@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 FLAGS = re.compile(r"self\.(f\d)")
 MODEL_LAYERS = 12
@@ -157,6 +158,7 @@ class Context(Struct, frozen=True):
     variable: str = ""
     kind: str = ""
     aux: bool = True
+    helper: bool = False
     caught: bool = False
 
 
@@ -205,7 +207,7 @@ class Writer:
         self.faults += 1
 
     def statement(self, statement: Statement, context: Context) -> None:
-        inner = _uncaught(context)
+        inner = replace(context, caught=False)
         match statement:
             case Assign(name, value):
                 self.line(f"{name} = {value}")
@@ -264,7 +266,7 @@ class Writer:
     def _jump(self, kind: str, context: Context) -> None:
         match kind:
             case "return":
-                self.line("return hidden, aux" if context.aux else "return hidden")
+                self.line("return hidden" if context.helper else "return hidden, aux")
             case "raise":
                 self.line("raise ValueError")
             case _ if not context.depth:
@@ -278,7 +280,7 @@ class Writer:
     def _try(self, statement: Try, context: Context) -> None:
         self.line("try:")
         caught = statement.handler is not None
-        self.block(statement.body, _caught(context) if caught else context)
+        self.block(statement.body, replace(context, caught=caught))
         if statement.handler is not None:
             self.line("except ValueError:")
             self.block(statement.handler, context)
@@ -313,31 +315,18 @@ def _named(test: str, context: Context) -> str:
     return test.replace("INDEX", context.variable or "self.start_layer")
 
 
-def _uncaught(context: Context) -> Context:
-    return Context(
-        context.depth, context.owner, context.callee, context.variable, context.kind, context.aux
-    )
-
-
-def _caught(context: Context) -> Context:
-    return Context(
-        context.depth,
-        context.owner,
-        context.callee,
-        context.variable,
-        context.kind,
-        context.aux,
-        caught=True,
-    )
-
-
 def _inside(context: Context, kind: str, variable: str, loop: str) -> Context:
     depth = context.depth + 1
     if kind == "rounds":
-        return Context(depth, context.owner, context.callee, context.variable, kind, context.aux)
-    callee = f"self.layers[{variable}]" if kind in ("range", "while") else "layer"
-    named = "" if kind in ("slice", "alias") else variable
-    return Context(depth, loop, callee, named, kind, context.aux)
+        return replace(context, depth=depth, kind=kind)
+    return replace(
+        context,
+        depth=depth,
+        owner=loop,
+        callee=f"self.layers[{variable}]" if kind in ("range", "while") else "layer",
+        variable="" if kind in ("slice", "alias") else variable,
+        kind=kind,
+    )
 
 
 def render_program(program: Program) -> tuple[str, str, int]:
@@ -351,7 +340,7 @@ def render_program(program: Program) -> tuple[str, str, int]:
             writer.line(f"def helper(self, hidden, mid{', aux=None' if hands else ''}):")
             with writer.indented():
                 _opening(writer)
-                writer.statements(program.helper, Context(aux=hands))
+                writer.statements(program.helper, Context(aux=hands, helper=True))
                 writer.line("return hidden")
             writer.line("")
         writer.line("def forward(self, hidden):")
@@ -379,17 +368,20 @@ def _hands(program: Program) -> bool:
 def every_statement(body: tuple[Statement, ...]) -> Iterator[Statement]:
     for statement in body:
         yield statement
-        match statement:
-            case If(_, inner, orelse):
-                parts = (inner, orelse)
-            case Loop():
-                parts = (statement.body, statement.orelse)
-            case Try(inner, handler, final):
-                parts = (inner, handler or (), final)
-            case _:
-                parts = ()
-        for part in parts:
+        for part in _parts(statement):
             yield from every_statement(part)
+
+
+def _parts(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
+    match statement:
+        case If(_, body, orelse):
+            return (body, orelse)
+        case Loop():
+            return (statement.body, statement.orelse)
+        case Try(body, handler, final):
+            return (body, handler or (), final)
+        case _:
+            return ()
 
 
 # ---- running it -------------------------------------------------------------------------------
@@ -457,7 +449,7 @@ class _Collector(list[object]):
     def extend(self, items: object) -> None:
         self.append(items)
 
-    def __iadd__(self, items: object) -> "_Collector":  # type: ignore[override,misc]
+    def __iadd__(self, items: object) -> "_Collector":  # type: ignore[misc]
         self.append(items)
         return self
 
@@ -562,7 +554,7 @@ class Oracle:
 
     def assignments(self) -> Iterator[Assignment]:
         flags = sorted(set(FLAGS.findall(self._text.partition("self.layers_to_capture = []")[2])))
-        lengths = [(start, start + more) for start in (0, 1) for more in (2, 3, 4)]
+        lengths = [(start, start + more) for start in (0, 1) for more in (2, 4)]
         ks = range(6) if re.search(r"self\.k\b(?! =)", self._text) else range(1, 2)
         faults: tuple[int | None, ...] = (None, *range(self._faults))
         for values in product((False, True), repeat=len(flags)):

@@ -5,19 +5,20 @@ lose a capture give one finding.
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
 from msgspec import Struct
 
 import mutations as to
-from labels import MODELS, shipped_rules
-from mutations import Edit, Mutation
 from pathaudit.audit import audit
+from pathaudit.index.outline import outline_module
 from pathaudit.results import Finding, Report, Verdict
 from pathaudit.sources import from_text
-from releases import release
+from tests.labels import MODELS, shipped_rules
+from tests.mutations import Edit, Mutation
+from tests.releases import release
 
 TreeMutation = Callable[[dict[str, bytes]], dict[str, bytes]]
 
@@ -69,6 +70,14 @@ TBO = "forward_batch.can_run_tbo"
 DECODE = "forward_batch.forward_mode.is_decode()"
 
 # ---- the audit --------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True, scope="module")
+def parse_each_text_once() -> Iterator[None]:
+    """Most files are the same in all trees, and to parse them takes half of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pathaudit.index.resolve.outline_module", cache(outline_module))
+        yield
 
 
 @cache
@@ -128,17 +137,17 @@ def mutated(model: Model, mutation: Mutation) -> Report:
 
 # ---- what must stay ---------------------------------------------------------------------------
 
-Facts = tuple[Counter[tuple[str, ...]], Counter[tuple[str, ...]]]
+Facts = tuple[Counter[object], Counter[object]]
 
 
 def all_facts(report: Report) -> Facts:
     """Everything that an equivalent method must have in common with the original."""
-    sites = Counter(
+    sites: Counter[object] = Counter(
         (item.entry, *item.receivers, str(site.verdict))
         for item in report.entries
         for site in item.sites
     )
-    findings = Counter(
+    findings: Counter[object] = Counter(
         (x.fingerprint, x.symbol, str(x.verdict), str(x.reach), x.condition, x.layers)
         for x in report.findings
     )
@@ -147,8 +156,10 @@ def all_facts(report: Report) -> Facts:
 
 def verdicts(report: Report) -> Facts:
     """The same without what names the stack, or the frame and number of the loops."""
-    sites = Counter({(x.entry, str(site.verdict)) for x in report.entries for site in x.sites})
-    findings = Counter(
+    sites: Counter[object] = Counter(
+        {(x.entry, str(site.verdict)) for x in report.entries for site in x.sites}
+    )
+    findings: Counter[object] = Counter(
         (x.entry, str(x.verdict), str(x.reach), x.condition) for x in report.findings
     )
     return sites, findings

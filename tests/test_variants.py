@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from labels import Outcome, audit_model, judge, read_labels
+from tests.labels import Outcome, audit_model, judge, read_labels
 
 RULE = "skipped-aux-capture"
 CASES = sorted((Path(__file__).parent / "variants" / "cases").glob("*.py"))

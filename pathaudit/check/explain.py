@@ -81,7 +81,7 @@ def _path(group: list[Case]) -> PathReport:
         witness=tuple(Value(plain(name), value) for name, value in values),
         steps=_steps(first, literals),
         reach=first.reach,
-        proof=_proof(first),
+        proof=proof_of(first),
     )
 
 
@@ -94,7 +94,7 @@ def joined(cases: list[Case], facts: frozenset[Bound]) -> PathCondition:
     return simplify(condition or ALWAYS, facts)
 
 
-def _proof(case: Case) -> str:
+def proof_of(case: Case) -> str:
     """Why a path cannot run."""
     if case.reach is Reach.DORMANT:
         return "no setter of the served class arms the feature"

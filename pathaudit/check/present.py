@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from pathaudit import ir
 from pathaudit.check.covers import Blocked, Breach, Kept, Unfollowed
-from pathaudit.check.explain import REACH_ORDER, Case, Judged, joined, paths_of
+from pathaudit.check.explain import REACH_ORDER, Case, Judged, joined, paths_of, proof_of
 from pathaudit.conditions import (
     render,
 )
@@ -14,6 +14,8 @@ from pathaudit.results import (
     EntryReport,
     Finding,
     Reach,
+    Receiver,
+    Severity,
     Sibling,
     Site,
     Verdict,
@@ -77,13 +79,14 @@ def _finding(
     told = sorted(violated, key=lambda case: REACH_ORDER.index(case.reach))
     paths = paths_of(told)
     first, subject = told[0], told[0].judged.subject
+    live = reach is Reach.REACHABLE
     subjects = [case.judged.subject for case in told if case.reach is reach]
     verdict = Verdict.UNKNOWN if first.callee else _verdict(violated)
     region = first.run.region
     return Finding(
         rule=rule.id,
         title=rule.title,
-        severity=rule.severity_of(subject.method),
+        severity=rule.severity_of(subject.method) if live else Severity.NOTE,
         verdict=verdict,
         reach=reach,
         entry=f"{subject.instance.cls.name}.{subject.method}",
@@ -100,7 +103,7 @@ def _finding(
         steps=paths[0].steps,
         paths=tuple(paths),
         features=_union(subject.setters for subject in subjects),
-        receivers=_union(subject.receivers for subject in subjects),
+        receivers=_receivers(told),
         entries=_union(subject.entries for subject in subjects),
         siblings=siblings,
         controls=(),
@@ -108,6 +111,21 @@ def _finding(
         fix=rule.use_instead,
         fingerprint=_fingerprint(rule, first.run, ordinals),
     )
+
+
+def _receivers(told: list[Case]) -> tuple[Receiver, ...]:
+    """Each class that gets to the place, by its most reachable way."""
+    found: dict[str, Receiver] = {}
+    for case in told:
+        for name in case.judged.subject.receivers:
+            if name not in found:
+                found[name] = Receiver(
+                    name=name,
+                    reach=case.reach,
+                    entries=case.judged.subject.entries,
+                    proof=proof_of(case),
+                )
+    return tuple(found[name] for name in sorted(found))
 
 
 def _verdict(cases: list[Case]) -> Verdict:

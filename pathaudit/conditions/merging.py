@@ -72,7 +72,9 @@ def simplify(condition: PathCondition, facts: frozenset[Bound]) -> PathCondition
         others = [other for other in kept if other != alternative]
         if any(_covers(other, alternative, facts) for other in others):
             kept = others
-    return _merged(frozenset(kept))
+    found = _merged(frozenset(kept))
+    # What was resolved may cover more; every round is shorter than the one before.
+    return found if found == condition else simplify(found, facts)
 
 
 @lru_cache(maxsize=1 << 14)

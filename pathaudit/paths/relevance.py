@@ -96,7 +96,7 @@ class _Planner:
         match node:
             case ir.Call():
                 return self._carriers.matters(node)
-            case ir.Conditional():
+            case ir.Conditional() | ir.Comprehension():
                 return self._carriers.holds(node)
             case ir.Collection(_, items):
                 return any(

@@ -109,6 +109,7 @@ def _attributes(finding: Finding, page: Page, told: frozenset[str]) -> list[tupl
     items = [
         ("suppressed", visible(finding.suppressed or "no reason given")),
         ("reach", REACHES[finding.reach]),
+        ("proof", visible(finding.paths[0].proof) if finding.paths else ""),
         ("in", visible(finding.symbol)),
         ("when", condition_text(finding.condition)),
         ("layers", visible(finding.layers)),
@@ -151,6 +152,8 @@ def _other_paths(finding: Finding, verbose: bool) -> list[str]:
 
 def _other_path(path: PathReport, finding: Finding) -> str:
     condition = condition_text(path.condition)
+    if path.proof and path.reach is not finding.reach:
+        return f"{condition}, but that path is {path.reach}: it {visible(path.proof)}"
     if path.layers == finding.layers:
         return condition
     return f"{condition}; {layers_run(path)}"

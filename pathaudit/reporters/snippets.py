@@ -1,5 +1,6 @@
 """Source lines with the regions of interest underlined and labelled."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 
@@ -84,6 +85,9 @@ def _ends(spot: Spot, source: str) -> tuple[int, int]:
     last = len(source.rstrip())
     end = min(spot.end_column, last) if spot.end_line == spot.line else last
     start = min(spot.column, max(last - 1, 0))
+    keyword = re.match(r"(el)?if (?=[^(])", source[start:])
+    if keyword and spot.end_line == spot.line:
+        start += keyword.end()  # the test is what decides
     return start, max(end, start + 1)
 
 
