@@ -4,13 +4,14 @@ The graph is static: every arm of the source is in it, feasible or not. What the
 out about a place is laid over it by line.
 """
 
+import builtins
 from collections.abc import Iterator
 
 import networkx as nx
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.index import FunctionRef, Index, Instance, Types
+from pathaudit.index import External, FunctionRef, Index, Instance, Types
 from pathaudit.lower import LoweringError, lower_function, render
 from pathaudit.paths.attributes import Place
 from pathaudit.paths.evaluate import Evaluator
@@ -224,7 +225,7 @@ class CallGraph:
     def _call(self, node: ir.Call, state: State, site: _Site) -> None:
         function = self._callee(node.function, state, site)
         given = [self._evaluator.value(item.value, state, site.place) for item in node.arguments]
-        found = self._resolve(function, node)
+        found = self._resolve(function, node, site)
         self.resolutions[found.kind] = self.resolutions.get(found.kind, 0) + 1
         if isinstance(function, Member) and isinstance(function.owner, Accumulator):
             self._inside(site, "capture", render(node.function), node.region)
@@ -252,7 +253,7 @@ class CallGraph:
             case _:
                 return self._evaluator.value(node, state, site.place)
 
-    def _resolve(self, function: Value, node: ir.Call) -> Resolution:
+    def _resolve(self, function: Value, node: ir.Call, site: _Site) -> Resolution:
         """What a value calls when it is called."""
         match function:
             case Callee(ref, receiver):
@@ -269,7 +270,7 @@ class CallGraph:
             case Closure() | Member():
                 return Resolution("exact")
             case _:
-                return Resolution(self._outside(node))
+                return Resolution(self._outside(node, site))
 
     def _modules_called(self, types: Types, name: str) -> Resolution:
         """Calling a module calls its ``forward``."""
@@ -283,12 +284,17 @@ class CallGraph:
         kind = "exact" if len(targets) == 1 and types.complete else "hierarchy"
         return Resolution(kind, tuple(targets))
 
-    def _outside(self, node: ir.Call) -> str:
+    def _outside(self, node: ir.Call, site: _Site) -> str:
         """Is an unresolved callee surely outside the tree? A builtin, or another package."""
         name = node.function
         while isinstance(name, ir.Attribute | ir.Subscript | ir.Call):
             name = name.function if isinstance(name, ir.Call) else name.value
-        return "external" if isinstance(name, ir.Name) and name.id in EXTERNAL else "unknown"
+        if not isinstance(name, ir.Name):
+            return "unknown"
+        symbol = self._index.modules.resolve(site.place.file, name.id)
+        if isinstance(symbol, External) or (symbol is None and hasattr(builtins, name.id)):
+            return "external"
+        return "unknown"
 
     def _leads(self, found: Resolution, given: list[Value]) -> bool:
         """May a callee run layers: it gets something followed, or its object owns a stack?"""
@@ -330,13 +336,6 @@ class CallGraph:
         bound = dict(zip(names, plain_values, strict=False))
         bound.update({item.keyword: value for item, value in pairs if item.keyword})
         return tuple(bound.items())
-
-
-EXTERNAL = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__) | {
-    "torch",
-    "logger",
-    "np",
-}
 
 
 def view_graph(

@@ -77,6 +77,10 @@ EXCERPTS = {
 }
 
 
+def receiver(name: str) -> Receiver:
+    return Receiver(name=name, reach=Reach.REACHABLE, entries=(name,))
+
+
 def finding(**changes: object) -> Finding:
     """A small reachable error; ``changes`` replace its fields."""
     plain = Finding(
@@ -99,7 +103,7 @@ def finding(**changes: object) -> Finding:
         steps=(),
         paths=(),
         features=("set_eagle3_layers_to_capture",),
-        receivers=(Receiver(name="OPTModel", reach=Reach.REACHABLE, entries=("OPTModel",)),),
+        receivers=(receiver("OPTModel"),),
         entries=("OPTForCausalLM",),
         siblings=(),
         controls=(),
@@ -263,7 +267,7 @@ def entry(name: str, line: int, **changes: object) -> EntryReport:
         line=line,
         verdict=Verdict.HOLDS,
         reach=Reach.REACHABLE,
-        receivers=(Receiver(name="LlamaModel", reach=Reach.REACHABLE, entries=("LlamaModel",)),),
+        receivers=("LlamaModel",),
         architectures=("LlamaForCausalLM",),
         features=("set_eagle3_layers_to_capture",),
         sites=(site,),
