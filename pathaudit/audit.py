@@ -11,7 +11,6 @@ from pathaudit.results import (
     EntryReport,
     Finding,
     Gap,
-    Reach,
     Report,
     Severity,
     Source,
@@ -88,8 +87,8 @@ def _summary(
         if verdict is not Verdict.HOLDS and worst[tuple(place)] is not Verdict.VIOLATED:  # type: ignore[index]
             worst[tuple(place)] = verdict  # type: ignore[index]
     verdicts = list(worst.values())
-    loud = [x for x in findings if x.reach is Reach.REACHABLE and x.verdict is Verdict.VIOLATED]
-    severities = [finding.severity for finding in loud]
+    told = [x for x in findings if x.suppressed is None and x.verdict is Verdict.VIOLATED]
+    severities = [finding.severity for finding in told]
     return Summary(
         files=len(tree.paths),
         entries=len({(item.rule, item.file, item.entry) for item in entries}),

@@ -67,6 +67,22 @@ class Drafts(Struct, frozen=True, forbid_unknown_fields=True):
     files: tuple[str, ...]
 
 
+class Anchor(Struct, frozen=True, forbid_unknown_fields=True):
+    """Code that must be there for a fact to hold: ``text`` in one of ``files`` (globs)."""
+
+    files: tuple[str, ...]
+    text: str
+
+
+class Gate(Struct, frozen=True, forbid_unknown_fields=True):
+    """``method`` does not run together with an armed feature, unless the other code is there."""
+
+    method: str
+    reason: str
+    anchor: Anchor
+    unless: Anchor | None = None
+
+
 class Assumption(Struct, frozen=True, forbid_unknown_fields=True):
     """``expression`` (a pattern) is true, false, not ``None`` (some) or a positive integer."""
 
@@ -96,6 +112,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     bounds: tuple[str, ...]
     assumptions: dict[str, tuple[Assumption, ...]]
     events: dict[str, tuple[EventPattern, ...]]
+    gates: tuple[Gate, ...] = ()
 
     def is_draft(self, class_name: str, file: str) -> bool:
         """Is this a draft model, by the names the framework gives them?"""

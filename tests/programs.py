@@ -225,7 +225,7 @@ class Writer:
                 self._try(statement, inner)
             case Help(hands_aux):
                 given = hands_aux and self._hands
-                self.line(f"hidden = self.helper(hidden, mid{', aux' if given else ''})")
+                self.line(f"hidden = self.helper(hidden{', aux' if given else ''})")
 
     def _run(self, capture: str, context: Context) -> None:
         argument = ""
@@ -337,7 +337,7 @@ def render_program(program: Program) -> tuple[str, str, int]:
     writer.plain, writer.probed = list(head), list(head)
     with writer.indented():
         if program.helper:
-            writer.line(f"def helper(self, hidden, mid{', aux=None' if hands else ''}):")
+            writer.line(f"def helper(self, hidden{', aux=None' if hands else ''}):")
             with writer.indented():
                 _opening(writer)
                 writer.statements(program.helper, Context(aux=hands, helper=True))
@@ -346,7 +346,6 @@ def render_program(program: Program) -> tuple[str, str, int]:
         writer.line("def forward(self, hidden):")
         with writer.indented():
             writer.line("aux = []", "aux = PROBE.collector()")
-            writer.line("mid = self.end_layer")
             _opening(writer)
             writer.statements(program.body, Context())
             writer.line("return hidden, aux")
@@ -355,6 +354,7 @@ def render_program(program: Program) -> tuple[str, str, int]:
 
 
 def _opening(writer: Writer) -> None:
+    writer.line("mid = self.end_layer")
     writer.line("a = self.f0")
     writer.line("b = False")
 

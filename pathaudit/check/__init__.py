@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from pathaudit.check.covers import CoversMonitor
 from pathaudit.check.explain import Judged
+from pathaudit.check.gating import OPEN, gate_of
 from pathaudit.check.present import present_entry, present_findings
 from pathaudit.check.subjects import Subject, find_subjects
 from pathaudit.index import Index
@@ -30,7 +31,7 @@ def check_rule(index: Index, rule: Rule, entry: str | None = None) -> Answer:
     return Answer(
         findings=tuple(present_findings(rule, judged)),
         entries=tuple(_present_entries(rule, judged)),
-        gaps=tuple(item.gap for item in judged if item.gap is not None),
+        gaps=tuple(gap for item in judged for gap in (item.cut, item.gate.gap) if gap is not None),
     )
 
 
@@ -46,11 +47,11 @@ def judge(index: Index, rule: Rule, subject: Subject) -> Judged:
     monitor = CoversMonitor()
     question = ask(rule, index.profile, subject.writes, subject.stacks)
     executor = Executor(index, question, monitor)
-    gap = None
+    cut = None
     try:
         executor.run_root(subject.instance, subject.root)
     except BudgetExceeded as reached:
-        gap = Gap(
+        cut = Gap(
             kind="budget",
             file=reached.file,
             line=reached.line,
@@ -64,5 +65,6 @@ def judge(index: Index, rule: Rule, subject: Subject) -> Judged:
         tuple(monitor.kept),
         tuple(monitor.unfollowed),
         tuple(monitor.stopped),
-        gap,
+        cut,
+        gate_of(index, subject.method) if monitor.breaches else OPEN,
     )

@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from pathaudit import ir
 from pathaudit.check.covers import Blocked, Breach, Kept, Unfollowed
+from pathaudit.check.gating import OPEN, GateProof
 from pathaudit.check.subjects import Subject
 from pathaudit.conditions import (
     ALWAYS,
@@ -30,7 +31,11 @@ REACH_ORDER = (Reach.REACHABLE, Reach.GATED, Reach.BLOCKED, Reach.DORMANT)
 
 
 class Judged(Struct, frozen=True, eq=False):
-    """One subject with everything that was recorded about it."""
+    """One subject with everything that was recorded about it.
+
+    ``cut`` is the gap of an analysis that ran out of budget, ``gate`` what keeps the method from
+    running with the feature on.
+    """
 
     subject: Subject
     executor: Executor
@@ -38,7 +43,8 @@ class Judged(Struct, frozen=True, eq=False):
     kept: tuple[Kept, ...]
     unfollowed: tuple[Unfollowed, ...]
     stopped: tuple[Blocked, ...]
-    gap: Gap | None
+    cut: Gap | None
+    gate: GateProof = OPEN
 
 
 class Case(Struct, frozen=True, eq=False):
@@ -98,6 +104,8 @@ def proof_of(case: Case) -> str:
     """Why a path cannot run."""
     if case.reach is Reach.DORMANT:
         return "no setter of the served class arms the feature"
+    if case.reach is Reach.GATED:
+        return case.judged.gate.proof
     if case.reach is not Reach.BLOCKED:
         return ""
     raised = [step for step in (case.trail.steps() if case.trail else ()) if step.kind == "raise"]

@@ -39,7 +39,8 @@ def present_findings(rule: Rule, judged: Iterable[Judged]) -> Iterator[Finding]:
 
 
 def _cases(item: Judged) -> Iterator[Case]:
-    live = Reach.DORMANT if item.subject.dormant else Reach.REACHABLE
+    live = Reach.GATED if item.gate.proof else Reach.REACHABLE
+    live = Reach.DORMANT if item.subject.dormant else live
     for breach in item.breaches:
         yield _at_place(breach, item, live)
     for stopped in item.stopped:
@@ -189,11 +190,11 @@ def _sibling(group: list[tuple[Judged, Kept]]) -> Sibling:
 def present_entry(rule: Rule, item: Judged) -> EntryReport | None:
     """What the rule says of one subject; ``None`` where it runs no layers."""
     sites = tuple(_sites(item))
-    if not sites and item.gap is None:
+    if not sites and item.cut is None:
         return None
     subject = item.subject
     verdicts = [site.verdict for site in sites]
-    if item.gap is not None or Verdict.UNKNOWN in verdicts:
+    if item.cut is not None or Verdict.UNKNOWN in verdicts:
         verdict = Verdict.UNKNOWN
     else:
         verdict = Verdict.HOLDS

@@ -1,0 +1,366 @@
+"""Runs released methods with stand-ins: reads requests as JSON, writes what was seen as JSON.
+
+It shares no code with the analyser, imports nothing of the release, and is started with ``-I``.
+"""
+
+import ast
+import builtins
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from released import Found, Function, Release, module
+from rewriting import rewrite, rewrite_expression
+from stand_ins import Collector, Layer, Layers, Run, Stand, World, str_of
+
+# What released code raises, or what it does when a stand-in cannot stand in: the run says nothing.
+FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, RuntimeError,
+          TypeError, ValueError)  # fmt: skip
+SAFE = (
+    "abs all any bool dict divmod enumerate float frozenset getattr int iter len list map max min "
+    "next range repr reversed round set setattr delattr slice sorted str sum tuple zip "
+    "AssertionError AttributeError Exception IndexError KeyError NotImplementedError "
+    "RuntimeError TypeError ValueError"
+).split()
+Case = dict[str, Any]
+MAX_TRIES = 4000
+
+
+class Machine:
+    """Compiles functions of a release and runs them in a world."""
+
+    def __init__(self, release: Release, classes: list[Found]) -> None:
+        self.release, self.classes = release, classes
+        self.codes: dict[int, CodeType] = {}
+        self.asks_layers: dict[int, bool] = {}
+
+    def function(self, world: World, file: str, node: Function) -> Any:
+        """A callable for a function of a file, in a namespace of stand-ins."""
+        if id(node) not in self.codes:
+            copied = ast.parse(ast.unparse(ast.Module([node], [])))
+            self.codes[id(node)] = compile(_same_lines(node, copied, file), file, "exec")
+        namespace = Namespace(self, world, file)
+        exec(self.codes[id(node)], namespace)
+        return dict.__getitem__(namespace, node.name)
+
+    def execute(
+        self, world: World, file: str, text: str, arguments: Any, keywords: Any
+    ) -> object:
+        """Run a callee that is handed layers, as far as its text can be found."""
+        owner, _, name = text.rpartition(".")
+        found = self.release.find(file, owner or name)
+        node = found.node if found else None
+        if isinstance(node, ast.ClassDef) and found is not None:
+            method = self.release.method([found], name)
+            node = method[1] if method else None
+        if found is None or not isinstance(node, Function) or world.depth > 4:
+            return world.stand(f"{text}()")
+        outer = world.execute
+        world.execute = lambda *call: self.execute(world, found.file, *call)
+        result = self.function(world, found.file, node)(*arguments, **keywords)
+        world.execute = outer
+        return result
+
+
+def _same_lines(node: Function, copied: ast.Module, file: str) -> ast.Module:
+    """The rewritten copy of a function with the lines of the original."""
+    del file
+    for old, new in zip(ast.walk(node), ast.walk(copied.body[0]), strict=True):
+        for name in ("lineno", "end_lineno", "col_offset", "end_col_offset"):
+            if hasattr(old, name):
+                setattr(new, name, getattr(old, name))
+    return rewrite(copied.body)
+
+
+class Namespace(dict[str, object]):
+    """The globals of a file: each name that is no safe built-in is a stand-in."""
+
+    def __init__(self, machine: Machine, world: World, file: str) -> None:
+        super().__init__({name: getattr(builtins, name) for name in SAFE})
+        self.world = world
+        self.update(
+            __builtins__={},
+            _is_none=lambda value: is_none(world, value),
+            _is_in=lambda item, items: item in items,
+            _unpack=lambda value, count: unpack(value, count),
+            _collector=lambda: Collector(world),
+            _loop=world.loop,
+            _super=lambda self: self._super(file),
+            _imported=lambda _, name: world.stand(name),
+            hasattr=lambda value, name: world.truth(f"hasattr({str_of(value)}, {name!r})"),
+            isinstance=lambda value, kind: is_instance(world, value, kind),
+            type=lambda value: world.stand(f"type({str_of(value)})"),
+        )
+
+    def __missing__(self, name: str) -> object:
+        return self.world.stand(name)
+
+
+def is_none(world: World, value: object) -> bool:
+    return world.truth(f"is_none({str_of(value)})") if isinstance(value, Stand) else value is None
+
+
+def is_instance(world: World, value: object, kind: object) -> bool:
+    if isinstance(kind, type):
+        return type(value) is kind
+    return type(value) is Layer or world.truth(f"isinstance({str_of(value)}, {str_of(kind)})")
+
+
+def unpack(value: object, count: int) -> object:
+    if isinstance(value, Stand):
+        return tuple(value[index] for index in range(count))
+    return value
+
+
+class Model(Stand):
+    """The object whose method runs; its own methods that touch layers run too."""
+
+    def __init__(self, world: World, machine: Machine) -> None:
+        super().__init__(world, "self")
+        self.__dict__.update(_machine=machine, _hidden=[])
+
+    def __getattr__(self, name: str) -> object:
+        machine: Machine = self.__dict__["_machine"]
+        found = machine.release.method(machine.classes, name)
+        if found is None or f"self.{name}" in self._world.known or name in self._world.armed:
+            return super().__getattr__(name)
+        owner, node = found
+        text = ast.unparse(node)
+        if "self.layers" not in text and "aux" not in text:
+            return super().__getattr__(name)
+        if any(ast.unparse(x) == "property" for x in node.decorator_list):
+            return super().__getattr__(name)
+        return self._bound(owner, node)
+
+    def _bound(self, owner: Found, node: Function) -> object:
+        machine: Machine = self.__dict__["_machine"]
+        function = machine.function(self._world, owner.file, node)
+
+        def call(*arguments: object, **keywords: object) -> object:
+            return function(self, *arguments, **keywords)
+
+        return call
+
+    def _super(self, file: str) -> "Above":
+        del file
+        return Above(self)
+
+
+class Above:
+    """``super()``: the methods of the classes above the one whose method is running."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def __getattr__(self, name: str) -> object:
+        machine: Machine = self.model.__dict__["_machine"]
+        line = sys._getframe(1)
+        above = [
+            found
+            for at, found in enumerate(machine.classes)
+            if any(_contains(x, line) for x in machine.classes[:at])
+        ]
+        method = machine.release.method(above, name)
+        if method is None:
+            raise AttributeError(name)
+        return self.model._bound(*method)
+
+
+def _contains(found: Found, frame: Any) -> bool:
+    node = found.node
+    assert isinstance(node, ast.ClassDef)
+    same = frame.f_code.co_filename == found.file
+    return bool(same and node.lineno <= frame.f_lineno <= (node.end_lineno or 0))
+
+
+# ---- one case ---------------------------------------------------------------------------------
+
+
+def observe(release: Release, case: Case) -> Case:
+    """Run one method under many assignments and replay the paths that were found in it."""
+    owner = release.find(case["file"], case["class"])
+    assert owner is not None, case
+    machine = Machine(release, release.bases(owner))
+    seen: Counter[str] = Counter()
+    raised: Counter[str] = Counter()
+    for seed in range(case["worlds"]):
+        feature = case["features"][seed % len(case["features"])]
+        runs = run_once(machine, case, feature, seed, {}, raised)
+        for text in {summary(machine, case, run, feature) for run in runs}:
+            seen[text] += 1
+    replays = [replay(machine, case, path) for path in case["paths"]]
+    return {"seen": [json.loads(x) for x in seen], "raised": raised, "replays": replays}
+
+
+def run_once(
+    machine: Machine,
+    case: Case,
+    feature: str,
+    seed: int,
+    fixed: dict[str, int],
+    raised: Counter[str],
+) -> list[Run]:
+    """The runs in one world, none where the method raises."""
+    world = make_world(machine, case, feature, seed, fixed)
+    model = Model(world, machine)
+    found = machine.release.method(machine.classes, case["method"])
+    assert found is not None, case
+    owner, node = found
+    names = [x.arg for x in (*node.args.args[1:], *node.args.kwonlyargs)]
+    try:
+        function = machine.function(world, owner.file, node)
+        function(model, **{name: world.stand(name) for name in names})
+    except FAULTS as fault:
+        raised[f"{type(fault).__name__}: {fault}"[:160]] += 1
+        return []
+    raised["completed"] += 1
+    for run in world.runs:
+        run.captured = world.was_captured(run)
+        run.names.update({name: world.stand(name) for name in names})
+        run.names["self"] = model
+    return world.runs
+
+
+def make_world(
+    machine: Machine, case: Case, feature: str, seed: int, fixed: dict[str, int]
+) -> World:
+    world = World(seed, case["armed"][feature], fixed)
+    world.swallowed = frozenset(case["swallowed"])
+    world.layer_name = case["layer"]
+    world.execute = lambda *call: machine.execute(world, case["file"], *call)
+    return world
+
+
+def summary(machine: Machine, case: Case, run: Run, feature: str) -> str:
+    """A run as text: where, whether captured, and which paths found there are true of it."""
+    true = [
+        index
+        for index, path in enumerate(case["paths"])
+        if feature in path["features"] and is_at(run, path) and holds(machine, path, run)
+    ]
+    noted = {
+        "places": sorted(set(run.places)),
+        "captured": run.captured,
+        "first": run.first,
+        "feature": feature,
+        "paths": true,
+    }
+    return json.dumps(noted, sort_keys=True)
+
+
+def is_at(run: Run, path: Case) -> bool:
+    lines = range(path["line"], path["end_line"] + 1)
+    return any(file == path["file"] and line in lines for file, line in run.places)
+
+
+def holds(machine: Machine, path: Case, run: Run) -> bool:
+    """Is the condition of a path true in the world of a run?"""
+    if path["condition"] == "always":
+        return True
+    model = run.names["self"]
+    assert isinstance(model, Model)
+    names = Scope(machine, model, run.names)
+    code = compile(rewrite_expression(path["condition"]), "condition", "eval")
+    helpers = Namespace(machine, model._world, "")
+    return bool(eval(code, {"__builtins__": {}}, Chain(names, helpers)))
+
+
+class Scope:
+    """What a name in a condition means: an argument, an attribute of the object, a local."""
+
+    def __init__(self, machine: Machine, model: Model, names: dict[str, object]) -> None:
+        self.texts = [ast.unparse(found.node) for found in machine.classes]
+        self.model, self.names = model, names
+
+    def get(self, name: str) -> object:
+        local = self.names.get(name)
+        if isinstance(local, Stand) and local._text == name:
+            return local
+        if any(f"self.{name}" in text for text in self.texts):
+            return getattr(self.model, name)
+        return local
+
+
+class Chain(dict[str, object]):
+    """Looks a name up in a scope, then in a namespace."""
+
+    def __init__(self, scope: Scope, namespace: Namespace) -> None:
+        super().__init__()
+        self.scope, self.namespace = scope, namespace
+
+    def __missing__(self, name: str) -> object:
+        if name.startswith("_") and dict.__contains__(self.namespace, name):
+            return self.namespace[name]
+        found = self.scope.get(name)
+        return self.namespace[name] if found is None else found
+
+
+def replay(machine: Machine, case: Case, path: Case) -> Case:
+    """Look for worlds with the witness of a path in which its condition is true."""
+    fixed = {item["name"]: item["value"] for item in path["witness"]}
+    feature = path["features"][0]
+    shown = refuted = 0
+    seed = 0
+    for seed in range(MAX_TRIES):
+        runs = run_once(machine, case, feature, 10_000 + seed, fixed, Counter())
+        here = [run for run in runs if is_at(run, path) and holds(machine, path, run)]
+        shown += any(not run.captured for run in here)
+        refuted += any(run.captured for run in here) and all(run.captured for run in here)
+        if shown >= 5:
+            break
+    return {"shown": shown, "refuted": refuted, "tries": seed + 1}
+
+
+def prepare(release: Release, case: Case) -> None:
+    """Add to a case what can be read from the text: what setters store, the layer's class."""
+    entries = [x for name in case["entries"] if (x := release.find(case["entry_file"], name))]
+    files = sorted({case["file"], case["entry_file"]})
+    owner = release.find(case["file"], case["class"])
+    assert owner is not None, case
+    texts = [ast.unparse(found.node) for found in release.bases(owner)]
+    switches = {name: "list" for text in texts for name in _switches(text)}
+    case["armed"] = {
+        setter: release.armed(files, entries, setter) if setter else switches
+        for setter in case["features"]
+    }
+    case["layer"], case["swallowed"] = _layer(release, owner, texts)
+
+
+def _switches(text: str) -> list[str]:
+    names = {node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)}
+    return [name for name in names if "layers_to_capture" in name]
+
+
+def _layer(release: Release, owner: Found, texts: list[str]) -> tuple[str, list[str]]:
+    """The class of the layers, and arguments that no function of its file takes."""
+    names = [x for x in ast.walk(ast.parse(texts[0])) if isinstance(x, ast.Name)]
+    if not any("Layer" in x.id for x in names):
+        names = [x for text in texts for x in ast.walk(ast.parse(text)) if isinstance(x, ast.Name)]
+    found = [x.id for x in names if x.id.endswith(("Layer", "Block")) and "Missing" not in x.id]
+    name = found[0] if found else "Layer"
+    layer = release.find(owner.file, name)
+    if layer is None:
+        return name, []
+    source = module(release.root, layer.file)
+    taken = {x.arg for x in ast.walk(source) if isinstance(x, ast.arg)}
+    given = {x.arg for x in ast.walk(source) if isinstance(x, ast.keyword) if x.arg}
+    return name, sorted(x for x in given - taken if "captur" in x)
+
+
+def main() -> None:
+    request = json.load(sys.stdin)
+    release = Release(request["root"])
+    for case in request["cases"]:
+        prepare(release, case)
+        json.dump(observe(release, case), sys.stdout)
+        sys.stdout.write("\n")
+
+
+_ = Layers
+if __name__ == "__main__":
+    main()
