@@ -178,13 +178,22 @@ def _replaces(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def _self_stores(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[AttributeStore]:
     receiver = node.args.args[0].arg if node.args.args else ""
-    for statement in ast.walk(node):
+    for statement in _statements(node):
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
             continue
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
             for name, position in _stored_names(target, receiver):
                 yield AttributeStore(name, node.name, statement.value, position, statement.lineno)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """The statements inside a node at any depth; expressions are not entered, which is faster."""
+    for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for inner in getattr(node, name, ()):
+            if isinstance(inner, ast.stmt):
+                yield inner
+            yield from _statements(inner)
 
 
 def _stored_names(target: ast.expr, receiver: str) -> Iterator[tuple[str, int | None]]:
