@@ -80,31 +80,9 @@ def parse_each_text_once() -> Iterator[None]:
         yield
 
 
-@cache
-def sources(version: str) -> dict[str, bytes]:
-    """The files of a release that can matter to a model."""
-    root = release(version)
-    found = (root / "sglang" / "srt").rglob("*.py")
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
-
-
-@cache
 def files_of(model: Model) -> dict[str, bytes]:
-    """The files of a release, with those model files only that one of them imports."""
-    files = sources(model.version)
-    kept, pending = {model.path}, [model.path, f"{MODELS}/{entry_file(model)}.py"]
-    while pending:
-        path = pending.pop()
-        kept.add(path)
-        for node in ast.walk(ast.parse(files[path])):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                name = node.module.replace(".", "/")
-                names = [name, f"{name}/__init__", *(f"{name}/{x.name}" for x in node.names)]
-                paths = {f"{x}.py" for x in names if x.startswith(MODELS)}
-                pending += sorted((paths & files.keys()) - kept)
-    return {
-        path: data for path, data in files.items() if path in kept or not path.startswith(MODELS)
-    }
+    """The files of a release, with those model files only that the class comes from."""
+    return with_models(model.version, model.file, entry_file(model))
 
 
 def entry_file(model: Model) -> str:

@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 
 Function = ast.FunctionDef
-ROOT = Path()
 
 
 class Found:
@@ -77,7 +76,11 @@ class Release:
         for found in classes:
             method = self.method([found], setter)
             if method is not None:
-                stored.update(_stores(ast.unparse(method[1])))
+                text = ast.unparse(method[1])
+                stored.update(_stores(text))
+                for other in re.findall(r"self\.(set_\w+_layers_to_capture)\(", text):
+                    if other != setter:
+                        stored.update(self.armed(files, entries, other))
         return stored
 
 

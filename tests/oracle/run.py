@@ -5,7 +5,9 @@ It shares no code with the analyser, imports nothing of the release, and is star
 
 import ast
 import builtins
+import copy
 import json
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -16,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from released import Found, Function, Release, module
 from rewriting import rewrite, rewrite_expression
-from stand_ins import Collector, Layer, Layers, Run, Stand, World, str_of
+from stand_ins import Collector, Layer, Run, Stand, World, str_of
 
 # What released code raises, or what it does when a stand-in cannot stand in: the run says nothing.
 FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, RuntimeError,
@@ -28,7 +30,7 @@ SAFE = (
     "RuntimeError TypeError ValueError"
 ).split()
 Case = dict[str, Any]
-MAX_TRIES = 4000
+MAX_TRIES = 600
 
 
 class Machine:
@@ -37,13 +39,11 @@ class Machine:
     def __init__(self, release: Release, classes: list[Found]) -> None:
         self.release, self.classes = release, classes
         self.codes: dict[int, CodeType] = {}
-        self.asks_layers: dict[int, bool] = {}
 
     def function(self, world: World, file: str, node: Function) -> Any:
         """A callable for a function of a file, in a namespace of stand-ins."""
         if id(node) not in self.codes:
-            copied = ast.parse(ast.unparse(ast.Module([node], [])))
-            self.codes[id(node)] = compile(_same_lines(node, copied, file), file, "exec")
+            self.codes[id(node)] = compile(rewrite([copy.deepcopy(node)]), file, "exec")
         namespace = Namespace(self, world, file)
         exec(self.codes[id(node)], namespace)
         return dict.__getitem__(namespace, node.name)
@@ -66,15 +66,15 @@ class Machine:
         world.execute = outer
         return result
 
-
-def _same_lines(node: Function, copied: ast.Module, file: str) -> ast.Module:
-    """The rewritten copy of a function with the lines of the original."""
-    del file
-    for old, new in zip(ast.walk(node), ast.walk(copied.body[0]), strict=True):
-        for name in ("lineno", "end_lineno", "col_offset", "end_col_offset"):
-            if hasattr(old, name):
-                setattr(new, name, getattr(old, name))
-    return rewrite(copied.body)
+    def is_instance(self, world: World, file: str, value: object, kind: object) -> bool:
+        if isinstance(kind, type):
+            return type(value) is kind
+        if type(value) is not Layer:
+            return world.truth(f"isinstance({str_of(value)}, {str_of(kind)})")
+        found = self.release.find(file, str_of(kind)) if file else None
+        # Something else than a class lists the classes of layers.
+        known = found is not None and isinstance(found.node, ast.ClassDef)
+        return not known or str_of(kind) in world.layer_names
 
 
 class Namespace(dict[str, object]):
@@ -93,7 +93,7 @@ class Namespace(dict[str, object]):
             _super=lambda self: self._super(file),
             _imported=lambda _, name: world.stand(name),
             hasattr=lambda value, name: world.truth(f"hasattr({str_of(value)}, {name!r})"),
-            isinstance=lambda value, kind: is_instance(world, value, kind),
+            isinstance=lambda value, kind: machine.is_instance(world, file, value, kind),
             type=lambda value: world.stand(f"type({str_of(value)})"),
         )
 
@@ -103,12 +103,6 @@ class Namespace(dict[str, object]):
 
 def is_none(world: World, value: object) -> bool:
     return world.truth(f"is_none({str_of(value)})") if isinstance(value, Stand) else value is None
-
-
-def is_instance(world: World, value: object, kind: object) -> bool:
-    if isinstance(kind, type):
-        return type(value) is kind
-    return type(value) is Layer or world.truth(f"isinstance({str_of(value)}, {str_of(kind)})")
 
 
 def unpack(value: object, count: int) -> object:
@@ -122,7 +116,7 @@ class Model(Stand):
 
     def __init__(self, world: World, machine: Machine) -> None:
         super().__init__(world, "self")
-        self.__dict__.update(_machine=machine, _hidden=[])
+        self.__dict__.update(_machine=machine)
 
     def __getattr__(self, name: str) -> object:
         machine: Machine = self.__dict__["_machine"]
@@ -231,7 +225,7 @@ def make_world(
 ) -> World:
     world = World(seed, case["armed"][feature], fixed)
     world.swallowed = frozenset(case["swallowed"])
-    world.layer_name = case["layer"]
+    world.layer_names = case["layer"]
     world.execute = lambda *call: machine.execute(world, case["file"], *call)
     return world
 
@@ -281,7 +275,7 @@ class Scope:
         local = self.names.get(name)
         if isinstance(local, Stand) and local._text == name:
             return local
-        if any(f"self.{name}" in text for text in self.texts):
+        if any(re.search(rf"self\.{name}\b", text) for text in self.texts):
             return getattr(self.model, name)
         return local
 
@@ -336,20 +330,31 @@ def _switches(text: str) -> list[str]:
     return [name for name in names if "layers_to_capture" in name]
 
 
-def _layer(release: Release, owner: Found, texts: list[str]) -> tuple[str, list[str]]:
-    """The class of the layers, and arguments that no function of its file takes."""
-    names = [x for x in ast.walk(ast.parse(texts[0])) if isinstance(x, ast.Name)]
-    if not any("Layer" in x.id for x in names):
-        names = [x for text in texts for x in ast.walk(ast.parse(text)) if isinstance(x, ast.Name)]
-    found = [x.id for x in names if x.id.endswith(("Layer", "Block")) and "Missing" not in x.id]
-    name = found[0] if found else "Layer"
-    layer = release.find(owner.file, name)
-    if layer is None:
-        return name, []
-    source = module(release.root, layer.file)
+def _layer(release: Release, owner: Found, texts: list[str]) -> tuple[list[str], list[str]]:
+    """The class of the layers with its bases, and arguments that its file drops."""
+    classes = [x for text in (*texts, _class_names(release, owner)) for x in _layer_names(text)]
+    found = [x for name in classes if (x := release.find(owner.file, name))]
+    layers = [x for x in found if isinstance(x.node, ast.ClassDef)]
+    if not layers:
+        return ["Layer"], []
+    line = release.bases(layers[0])
+    forward = release.method(line, "forward")
+    source = module(release.root, forward[0].file if forward else layers[0].file)
     taken = {x.arg for x in ast.walk(source) if isinstance(x, ast.arg)}
     given = {x.arg for x in ast.walk(source) if isinstance(x, ast.keyword) if x.arg}
-    return name, sorted(x for x in given - taken if "captur" in x)
+    names = [x.node.name for x in line if isinstance(x.node, ast.ClassDef)]
+    return names, sorted(x for x in given - taken if "captur" in x)
+
+
+def _layer_names(text: str) -> list[str]:
+    names = [x.id for x in ast.walk(ast.parse(text)) if isinstance(x, ast.Name)]
+    ends = ("Layer", "Block")
+    return [name for name in names if name.endswith(ends) and "Missing" not in name]
+
+
+def _class_names(release: Release, owner: Found) -> str:
+    classes = [x for x in module(release.root, owner.file).body if isinstance(x, ast.ClassDef)]
+    return "\n".join(x.name for x in classes if "Decoder" in x.name)
 
 
 def main() -> None:
@@ -361,6 +366,5 @@ def main() -> None:
         sys.stdout.write("\n")
 
 
-_ = Layers
 if __name__ == "__main__":
     main()

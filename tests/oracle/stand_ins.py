@@ -22,14 +22,17 @@ ASSUMED = {
 }
 POSITIVE = (".shape[0]", ".numel()")
 RUNS = "forward"
+HANDED_ON = -1
 
 
 class Run:
     """One layer that ran: where, in which iteration of which loops, and whether captured."""
 
-    def __init__(self, world: "World", captured: bool) -> None:
-        self.scope = world.loops[-1].token if world.loops else 0
-        self.first = bool(world.loops) and world.loops[-1].first
+    def __init__(self, world: "World", captured: bool, *, whole_stack: bool = False) -> None:
+        innermost = world.loops[-1] if world.loops and not whole_stack else None
+        # Layers that were handed on are captured where they run, or not at all.
+        self.scope = HANDED_ON if whole_stack else innermost.token if innermost else 0
+        self.first = innermost is not None and innermost.first
         self.captured = captured
         self.places: list[tuple[str, int]] = [(x.file, x.line) for x in world.loops]
         self.names: dict[str, object] = {}
@@ -37,7 +40,7 @@ class Run:
         while frame is not None:
             if frame.f_code.co_filename.startswith("sglang/"):
                 self.places.append((frame.f_code.co_filename, frame.f_lineno))
-                self.names = {**frame.f_locals}
+                self.names = {**self.names, **frame.f_locals}
             frame = frame.f_back
 
 
@@ -65,7 +68,7 @@ class World:
         self.count = max([6, *fixed.values()])
         self.layers = Layers(Layer(self, index) for index in range(self.count))
         self.swallowed: frozenset[str] = frozenset()
-        self.layer_name = "Layer"
+        self.layer_names = ["Layer"]
         self.execute: Callable[[str, tuple[object, ...], dict[str, object]], object] | None = None
         low = self.integer_of("start_layer", 0, 2)
         high = self.integer_of("end_layer", low + 1, self.count)
@@ -114,10 +117,10 @@ class World:
 
     def hand_off(self, captured: bool) -> None:
         if not self.depth:
-            self.runs.append(Run(self, captured))
+            self.runs.append(Run(self, captured, whole_stack=True))
 
     def capture(self) -> None:
-        self.captures.append(frozenset(x.token for x in self.loops) | {0})
+        self.captures.append(frozenset(x.token for x in self.loops) or frozenset({0}))
 
     def was_captured(self, run: Run) -> bool:
         return run.captured or any(run.scope in scopes for scopes in self.captures)
@@ -282,7 +285,7 @@ class Layer(Stand):
 
     @property
     def __class__(self) -> type:  # type: ignore[override]
-        return type(self._world.layer_name, (), {})
+        return type(self._world.layer_names[0], (), {})
 
 
 class Collector(list[object]):
