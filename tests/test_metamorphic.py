@@ -11,14 +11,14 @@ from functools import cache
 import pytest
 from msgspec import Struct
 
-import mutations as to
 from pathaudit.audit import audit
 from pathaudit.index.outline import outline_module
 from pathaudit.results import Finding, Report, Verdict
 from pathaudit.sources import from_text
+from tests import mutations as to
 from tests.labels import MODELS, shipped_rules
 from tests.mutations import Edit, Mutation
-from tests.releases import release
+from tests.trees import with_models
 
 TreeMutation = Callable[[dict[str, bytes]], dict[str, bytes]]
 

@@ -3,8 +3,8 @@
 import ast
 from functools import cache
 
-from labels import MODELS
-from releases import release
+from tests.labels import MODELS
+from tests.releases import release
 
 
 @cache

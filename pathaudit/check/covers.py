@@ -8,9 +8,9 @@ do not.
 import msgspec
 from msgspec import Struct
 
-from pathaudit.conditions import PathCondition
+from pathaudit.conditions import PathCondition, both
 from pathaudit.paths import Run, Scope, State, Trail
-from pathaudit.paths.state import RAISED
+from pathaudit.paths.state import RAISED, Pending
 
 
 class Breach(Struct, frozen=True, eq=False):
@@ -61,7 +61,7 @@ class CoversMonitor:
         return state.owing((*outer, self._satisfied(scope, evidence, state)))
 
     def _satisfied(self, scope: Scope, evidence: str, state: State) -> Scope:
-        self.kept.extend(Kept(run, evidence, state.condition) for run in scope.pending)
+        self.kept.extend(Kept(item.run, evidence, state.condition) for item in scope.pending)
         return msgspec.structs.replace(scope, evidence=scope.evidence or evidence, pending=())
 
     def ran(self, state: State, run: Run, loop: int) -> State:
@@ -74,8 +74,9 @@ class CoversMonitor:
             # Outside loops an event stands for the one layer that it precedes.
             if not scope.loop:
                 scope = msgspec.structs.replace(scope, evidence="")
-        elif run not in scope.pending:
-            scope = msgspec.structs.replace(scope, pending=(*scope.pending, run))
+        else:
+            rest = tuple(item for item in scope.pending if item.run != run)
+            scope = msgspec.structs.replace(scope, pending=(*rest, Pending(run)))
         return state.owing((*state.scopes[:position], scope, *state.scopes[position + 1 :]))
 
     def delegated(self, state: State, run: Run, evidence: str) -> State:
@@ -103,7 +104,7 @@ class CoversMonitor:
         if scope.loop != loop:
             raise AssertionError("iterations must nest")
         if judged:
-            self.breaches.extend(Breach(run, state.condition, state.trail) for run in scope.pending)
+            self._judge(scope, state)
         if scope.evidence and not scope.ran:
             # A loop inside the iteration of a layer: what it did, the iteration did.
             outer[-1] = self._satisfied(outer[-1], scope.evidence, state)
@@ -111,8 +112,14 @@ class CoversMonitor:
 
     def finish(self, state: State) -> None:
         if state.status != RAISED:
-            pending = state.scopes[0].pending
-            self.breaches.extend(Breach(run, state.condition, state.trail) for run in pending)
+            self._judge(state.scopes[0], state)
+
+    def _judge(self, scope: Scope, state: State) -> None:
+        """What is owed at the end is broken, in the states that owe it."""
+        for item in scope.pending:
+            condition = both(item.condition, state.condition, frozenset())
+            if condition is not None:
+                self.breaches.append(Breach(item.run, condition, state.trail))
 
     def checkpoint(self) -> tuple[int, ...]:
         return len(self.breaches), len(self.kept), len(self.unfollowed), len(self.stopped)

@@ -1,5 +1,7 @@
 """How a path is told: its condition in the fewest literals, witness values, steps, proof."""
 
+import re
+
 from msgspec import Struct
 
 from pathaudit import ir
@@ -117,10 +119,9 @@ def proof_of(case: Case) -> str:
 
 def _shown(case: Case) -> PathCondition:
     """Without the literals that only say that the loop's counter lies in its range."""
+    ranges = case.judged.executor.ranges
     alternatives = [
-        Conjunction(
-            frozenset(x for x in part.literals if not _is_range(x, case.run)), part.weakened
-        )
+        Conjunction(frozenset(x for x in part.literals if not _is_range(x, ranges)), part.weakened)
         for part in case.condition.alternatives
     ]
     condition = PathCondition((alternatives[0],))
@@ -129,13 +130,34 @@ def _shown(case: Case) -> PathCondition:
     return condition
 
 
-def _is_range(literal: Literal, run: Run) -> bool:
+def _is_range(literal: Literal, ranges: dict[int, tuple[str, str]]) -> bool:
+    """Does a literal only say that a loop's counter lies in the loop's range?"""
     if not isinstance(literal, Bound):
         return False
-    marked = "@" in literal.low or "@" in literal.high
-    ends = {literal.low, literal.high}
-    bases = {run.low.split(" ")[0], run.high.split(" ")[0], ""}
-    return marked and bool(ends & bases)
+    for counter, other in ((literal.low, literal.high), (literal.high, literal.low)):
+        mark = re.search(r"@(\d+)", counter)
+        low, high = ranges.get(int(mark.group(1)), ("", "")) if mark else ("", "")
+        if not low or not high:
+            continue
+        if counter == literal.low:
+            base, offset = _split_offset(high)
+            wanted: tuple[int, ...] = (1 - offset,)
+        else:
+            base, offset = _split_offset(low)
+            wanted = (offset, offset + 1)
+        if other == base and literal.gap in wanted:
+            return True
+    return False
+
+
+def _split_offset(text: str) -> tuple[str, int]:
+    """``end - 1`` as the expression and the number; a number alone has no expression."""
+    if text.lstrip("-").isdigit():
+        return "", int(text)
+    match = re.fullmatch(r"(.*) ([+-]) (\d+)", text)
+    if match is None:
+        return text, 0
+    return match.group(1), int(match.group(2) + match.group(3))
 
 
 def _integers(literals: frozenset[Literal]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ class Arithmetic:
         self._question = question
         self.facts: frozenset[Bound] = frozenset()
         self._known_numbers: set[str] = set()
+        self._differences: dict[str, tuple[Number, Number]] = {}
 
     def number(self, text: str, offset: int = 0) -> Number:
         """An integer expression; what the profile knows about it becomes a fact."""
@@ -39,6 +40,9 @@ class Arithmetic:
                 return Number(right.base, right.offset + left.offset)
             if left.base == right.base and operator == "-":
                 return Number("", left.offset - right.offset)
+            known = self._differences.get(left.base)
+            if operator == "+" and known is not None and known[1] == right:
+                return Number(known[0].base, known[0].offset + left.offset)
         if operator == "+" and isinstance(left, Accumulator):
             return left
         if operator == "+" and (carries(left) or carries(right)):
@@ -47,6 +51,8 @@ class Arithmetic:
             return left
         text = f"({text_of(left)} {operator} {text_of(right)})"
         numeric = isinstance(left, Number) and isinstance(right, Number)
+        if isinstance(left, Number) and isinstance(right, Number) and operator == "-":
+            self._differences[text] = (left, right)
         return self.number(text) if numeric and operator in ("+", "-", "*", "//") else Symbol(text)
 
     def _bounded(self, left: Number, right: Number, gap: int) -> Formula:

@@ -8,7 +8,7 @@ import msgspec
 from pathaudit import ir
 from pathaudit.index import ClassRef, FunctionRef
 from pathaudit.index.outline import ImportedSymbol
-from pathaudit.paths.loops import LoopMachine, assigned_names
+from pathaudit.paths.loops import LoopMachine
 from pathaudit.paths.machine import Frame
 from pathaudit.paths.state import (
     RUNNING,
@@ -25,7 +25,14 @@ from pathaudit.paths.values import (
     carries,
     text_of,
 )
-from pathaudit.paths.walking import all_statements, names_of, own_expressions, stored, walk
+from pathaudit.paths.walking import (
+    all_statements,
+    assigned_names,
+    names_of,
+    own_expressions,
+    stored,
+    walk,
+)
 
 
 class AssignmentMachine(LoopMachine):

@@ -129,7 +129,7 @@ class AttributeReader(Comparer):
         self, owner: Symbol, text: str, types: Types | None, name: str, state: State, place: Place
     ) -> Value:
         version = state.version(name)
-        path = f"{text}.{name}" + (f"#{version}" if version else "")
+        path = f"{text}.{name}" + (f"~{version}" if version else "")
         for stored, value in state.stores:
             if stored == f"{text}.{name}":
                 return value

@@ -111,6 +111,8 @@ class Carriers:
                 return not items or any(self.item_holds(item) for item in items)
             case ir.Mapping(_, values):
                 return any(self.item_holds(value) for value in values)
+            case ir.Binary("*", ir.Collection("list"), _):
+                return True
             case ir.Binary("+" | "*", left, right):
                 return self._part_holds(left) or self._part_holds(right)
             case ir.Comprehension(_, element, clauses):

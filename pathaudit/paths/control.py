@@ -22,6 +22,7 @@ from pathaudit.paths.values import (
     carries,
     text_of,
 )
+from pathaudit.paths.walking import walk
 
 JUMPS = {"return": RETURNED, "raise": RAISED, "break": BROKE, "continue": CONTINUED}
 
@@ -45,6 +46,10 @@ class ControlMachine(AssignmentMachine):
 
     def _tested(self, test: ir.Expression, state: State, frame: Frame) -> list[State]:
         """The events inside a test happen before it decides."""
+        for node in walk(test):
+            if isinstance(node, ir.Walrus) and node.name in frame.plan.names:
+                value = self.evaluator.value(node.value, state, frame.place)
+                state = state.bind(node.name, value)
         if id(test) not in frame.plan.splits:
             return [state]
         return [after for after, _ in self.evaluate(test, state, frame)]
@@ -69,15 +74,15 @@ class ControlMachine(AssignmentMachine):
 
     def run_try(self, statement: ir.Try, state: State, frame: Frame) -> list[State]:
         """A handler starts from the join of the states around each statement of the body."""
-        states, around = [state], [state]
-        for inner in statement.body:
-            states = self.block((inner,), states, frame)
-            around += [after for after in states if after.status in (RUNNING, RAISED)]
+        self.catching.append((frame, []))
+        states = self.block(statement.body, [state], frame)
+        around = self.catching.pop()[1]
+        around += [after for after in states if after.status in (RUNNING, RAISED)]
         ended = [after for after in states if after.status == RUNNING]
         left = [after for after in states if after.status not in (RUNNING, RAISED)]
         finals = [*self.block(statement.orelse, ended, frame), *left]
         if statement.handlers:
-            thrown = merge_states(after.leave(RUNNING) for after in around)
+            thrown = merge_states(_thrown(after, state) for after in around)
             for handler in statement.handlers:
                 finals += self.block(handler.body, [_caught(handler, x) for x in thrown], frame)
         else:
@@ -141,6 +146,12 @@ class ControlMachine(AssignmentMachine):
             kept = value if status == RETURNED else None
             found.append(after.leave(status, kept) if after.status == RUNNING else after)
         return found
+
+
+def _thrown(state: State, before: State) -> State:
+    """A failure leaves the iterations inside the ``try``: what they owe is excused."""
+    depth = len(before.scopes)
+    return state.owing(state.scopes[:depth]).leave(RUNNING)
 
 
 def _caught(handler: ir.Handler, state: State) -> State:

@@ -21,6 +21,7 @@ from pathaudit.paths.values import (
     View,
     text_of,
 )
+from pathaudit.paths.walking import assigned_names, names_of
 
 
 class Course(Struct, frozen=True, eq=False):
@@ -46,25 +47,22 @@ class CourseMachine(CallMachine):
         """Store a value to a target."""
 
     def for_course(self, statement: ir.Loop | None, value: Value) -> Course:
+        """The course of a ``for``; a loop over a view counts the layers by their own index."""
         number = self.next_loop()
         base = f"{_target_name(statement.target if statement else None)}@{number}"
+        view = view_of(value)
         match value:
             case Sequence("range", low, high) if low is not None and high is not None:
-                return Course(number, value, base, low, high, text_of(low), text_of(high))
-            case Stack() | View() | Sequence("enumerate") | Sequence("zip") | Made():
-                view = view_of(value)
-                if view is None:
-                    return Course(number, value, base, None, None, "", "")
-                high = view.high if view.high is not None else self._end(view.stack)
-                return self._view_course(number, value, base, view.low, high)
+                bounds: tuple[Value, Value] | None = (low, high)
+            case _ if view is not None:
+                bounds = (view.low, view.high if view.high is not None else self._end(view.stack))
             case _:
-                return Course(number, value, base, None, None, "", "")
-
-    def _view_course(self, number: int, value: Value, base: str, low: Value, high: Value) -> Course:
-        """Iterating a view counts from zero; the layers are those from its low bound on."""
-        if low == Number("", 0):
-            return Course(number, value, base, low, high, text_of(low), text_of(high))
-        return Course(number, value, base, None, None, text_of(low), text_of(high))
+                bounds = None
+        if bounds is None:
+            return Course(number, value, base, None, None, "", "")
+        texts = (text_of(bounds[0]), text_of(bounds[1]))
+        self.ranges[number] = texts
+        return Course(number, value, base, *bounds, *texts)
 
     def _end(self, stack: Stack) -> Value:
         return self.evaluator.number(f"len({stack.text})")
@@ -77,7 +75,25 @@ class CourseMachine(CallMachine):
             case ir.Compare("<" | "!=", ir.Name() as name, right):
                 low_text = text_of(self.evaluator.value(name, state, frame.place))
                 high_text = text_of(self.evaluator.value(right, state, frame.place))
+        self.ranges[number] = (low_text, high_text)
         return Course(number, None, "", None, None, low_text, high_text)
+
+    def counted(self, statement: ir.Loop, state: State, course: Course) -> State | None:
+        """The first iteration of a ``while``: what the test counts belongs to the loop."""
+        if statement.test is None:
+            return state
+        changed = names_of(statement.test) & assigned_names(statement.body)
+        for name in sorted(changed):
+            known = state.names.get(name)
+            value = self.evaluator.as_number(known) if known is not None else None
+            if isinstance(value, Number):
+                counter = self.evaluator.number(f"{name}@{course.number}")
+                equal = self.evaluator.compare("==", counter, value)
+                constrained = self.constrain(state, equal)
+                if constrained is None:
+                    return None
+                state = constrained.bind(name, counter)
+        return state
 
     def non_empty(self, course: Course) -> Formula:
         if course.low is None or course.high is None:
@@ -90,42 +106,45 @@ class CourseMachine(CallMachine):
         match course.iterable:
             case Sequence("range"):
                 return counter
-            case Stack() | View() | Made():
-                return self._element(course.iterable, counter, course)
-            case Sequence("enumerate", _, _, view, start, _) if view is not None:
-                index: Value = counter
-                if start is not None:
-                    index = self.evaluator.binary("+", counter, self.evaluator.as_number(start))
-                return Items((index, self._element(view, counter, course)))
             case Sequence("zip", _, _, _, _, parts):
                 return Items(tuple(self._zipped(part, counter, course) for part in parts))
+            case Sequence("enumerate", _, _, view, start, _) if view is not None:
+                return self._numbered(view, start, counter, course)
+            case Stack() | View() | Made():
+                return self._element(course.iterable, counter, course)
             case _:
                 return Symbol(f"{_target_name(target)}@{course.number}")
+
+    def _numbered(self, view: View, start: Value | None, counter: Number, course: Course) -> Value:
+        """``enumerate(view, start)``: its index and the layer."""
+        index = self.evaluator.binary("-", counter, view.low)
+        if start is not None:
+            index = self.evaluator.binary("+", index, self.evaluator.as_number(start))
+        return Items((index, self._element(view, counter, course)))
 
     def _zipped(self, part: Value, counter: Number, course: Course) -> Value:
         match part:
             case Stack() | View() | Made():
                 return self._element(part, counter, course)
-            case Sequence("range", low, _) if low is not None:
-                return self.evaluator.binary("+", low, counter)
-            case Sequence("enumerate", _, _, view, _, _) if view is not None:
-                return Items((counter, self._element(view, counter, course)))
+            case Sequence("range", low, _) if low is not None and course.low is not None:
+                place = self.evaluator.binary("-", counter, course.low)
+                return self.evaluator.binary("+", place, low)
+            case Sequence("enumerate", _, _, view, start, _) if view is not None:
+                return self._numbered(view, start, counter, course)
             case Sequence("zip", _, _, _, _, parts):
                 return Items(tuple(self._zipped(item, counter, course) for item in parts))
             case _:
                 return Symbol(f"{text_of(part)}@{course.number}")
 
     def _element(self, value: Value, counter: Number, course: Course) -> Value:
-        match value:
-            case Stack():
-                return Element(value, counter)
-            case View(stack, low, _):
-                return Element(stack, self.evaluator.binary("+", low, counter))
-            case Made(Element(stack, _), view):
-                low = view.low if view is not None else Number("", 0)
-                return Element(stack, self.evaluator.binary("+", low, counter))
-            case _:
-                return Symbol(f"{text_of(value)}@{course.number}")
+        """The layer of a view at the place that the counter has in the loop's first view."""
+        view = view_of(value)
+        if view is None or (isinstance(value, Made) and not isinstance(value.item, Element)):
+            return Symbol(f"{text_of(value)}@{course.number}")
+        if course.low is None or view.low == course.low:
+            return Element(view.stack, counter)
+        place = self.evaluator.binary("-", counter, course.low)
+        return Element(view.stack, self.evaluator.binary("+", place, view.low))
 
 
 def view_of(value: Value) -> View | None:
@@ -138,8 +157,9 @@ def view_of(value: Value) -> View | None:
             return view
         case Sequence("zip", _, _, _, _, parts):
             return next((found for part in parts if (found := view_of(part))), None)
-        case Made(_, view):
-            return view
+        case Made(item, view):
+            inner = View(item.stack, Number("", 0), None) if isinstance(item, Element) else None
+            return view or inner
         case _:
             return None
 

@@ -44,6 +44,10 @@ class Evaluator(CallReader):
                 return self.attribute(self.value(inner, state, place), name, state, place)
             case ir.Subscript(inner, index):
                 return self._subscript(self.value(inner, state, place), index, state, place)
+            case ir.Binary("*", ir.Collection("list", items), _) if all(
+                isinstance(item, ir.Constant) for item in items
+            ):
+                return Accumulator("<list>", kept=True, fresh=False)
             case ir.Binary(operator, left, right):
                 return self.binary(
                     operator, self.value(left, state, place), self.value(right, state, place)

@@ -1,7 +1,5 @@
 """Execute loops: their first iteration on its own, then a general one, and the way around both."""
 
-from collections.abc import Iterable
-
 import msgspec
 
 from pathaudit import ir
@@ -19,7 +17,7 @@ from pathaudit.paths.values import (
     Truth,
     Value,
 )
-from pathaudit.paths.walking import all_statements, stored
+from pathaudit.paths.walking import assigned_names
 
 # How often the body is executed again until what it carries along is stable.
 ROUNDS = 5
@@ -83,7 +81,8 @@ class LoopMachine(ComprehensionMachine):
             judged = general is None
             ends, left = self._iterate(statement, [single], frame, course, judged=judged)
         if general is not None and (ends or len(self.loops) >= NESTING):
-            more, gone = self._stabilise(statement, state, ends, frame, course)
+            start = state if statement.test is None else general
+            more, gone = self._stabilise(statement, start, ends, frame, course)
             ends, left = ends + more, left + gone
         return self._leave(statement, state, around, ends, left, frame, course)
 
@@ -91,43 +90,55 @@ class LoopMachine(ComprehensionMachine):
         self, statement: ir.Loop, state: State, frame: Frame, course: Course
     ) -> list[State]:
         """The states that skip the body."""
-        empty = opposite(self.non_empty(course))
         if statement.test is not None:
-            empty = opposite(self.evaluator.formula(statement.test, state, frame.place))
-        part = self.constrain(state, empty) if course.low is not None or statement.test else state
+            formula = opposite(self.evaluator.formula(statement.test, state, frame.place))
+            part = self.constrain(state, formula)
+        elif course.low is not None:
+            part = self.constrain(state, opposite(self.non_empty(course)))
+        else:
+            part = state
         return [part] if part is not None else []
 
     def _enter(
         self, statement: ir.Loop, state: State, frame: Frame, course: Course, *, first: bool
     ) -> State | None:
         """The state at the start of an iteration."""
-        bounds: list[Formula] = [self.non_empty(course)]
-        if course.base and course.low is not None:
-            counter = self.evaluator.number(course.base)
-            if first:
-                bounds.append(self.evaluator.compare("==", counter, course.low))
-            else:
-                bounds.append(self.evaluator.compare("<", course.low, counter))
-            if course.high is not None:
-                bounds.append(self.evaluator.compare("<", counter, course.high))
-        entered = self.constrain(state, conjunction(bounds))
-        if entered is None:
-            return None
-        if statement.target is not None and course.iterable is not None:
-            item = self.item(statement.target, course)
-            return self.bind(statement.target, item, entered, frame)
-        if statement.test is not None:
-            formula = self.evaluator.formula(statement.test, entered, frame.place)
-            return self.constrain(entered, formula)
-        return entered
+        entered = self.constrain(state, conjunction(self._bounds(course, first=first)))
+        if entered is not None and statement.test is not None:
+            return self._tested_entry(statement, entered, frame, course, first=first)
+        if entered is None or statement.target is None or course.iterable is None:
+            return entered
+        item = self.item(statement.target, course)
+        return self.bind(statement.target, item, entered, frame)
+
+    def _bounds(self, course: Course, *, first: bool) -> list[Formula]:
+        if course.low is None or course.high is None:
+            return []
+        counter = self.evaluator.number(course.base)
+        compare = self.evaluator.compare
+        low = compare(
+            "==" if first else "<", *((counter, course.low) if first else (course.low, counter))
+        )
+        return [self.non_empty(course), low, compare("<", counter, course.high)]
+
+    def _tested_entry(
+        self, statement: ir.Loop, state: State, frame: Frame, course: Course, *, first: bool
+    ) -> State | None:
+        """The test of a ``while`` holds at the start of each iteration."""
+        entered = self.counted(statement, state, course) if first else state
+        if entered is None or statement.test is None:
+            return entered
+        formula = self.evaluator.formula(statement.test, entered, frame.place)
+        return self.constrain(entered, formula)
 
     def _general_entry(
         self, statement: ir.Loop, state: State, frame: Frame, course: Course
     ) -> State | None:
-        """Can there be an iteration after the first?"""
-        if statement.test is not None:
-            return state
-        return self._enter(statement, state, frame, course, first=False)
+        """Can there be an iteration after the first? Then there was a first one."""
+        if statement.test is None:
+            return self._enter(statement, state, frame, course, first=False)
+        formula = self.evaluator.formula(statement.test, state, frame.place)
+        return self.constrain(state, formula)
 
     def _iterate(
         self,
@@ -235,14 +246,6 @@ class LoopMachine(ComprehensionMachine):
         if statement.orelse:
             exits = self.block(statement.orelse, exits, frame)
         return self.merged([*exits, *broke, *gone], frame, line)
-
-
-def assigned_names(body: Iterable[ir.Statement]) -> frozenset[str]:
-    """The names that statements assign, at any depth."""
-    found: set[str] = set()
-    for statement in all_statements(tuple(body)):
-        found.update(item.id for item in stored(statement) if isinstance(item, ir.Name))
-    return frozenset(found)
 
 
 def _join(name: str, held: list[Value | None], number: int) -> Value | None:

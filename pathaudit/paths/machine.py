@@ -21,7 +21,7 @@ from pathaudit.paths.state import Run, State, Trail, TrailStep, merge_states
 from pathaudit.paths.values import Symbol, Value
 
 CALL_DEPTH = 8
-STATES = 160
+STATES = 400
 STEPS = 60_000
 
 
@@ -118,10 +118,14 @@ class Machine(ABC):
         self.evaluator = Evaluator(index, question)
         self.loops: list[ActiveLoop] = []
         self.points: list[CallPoint] = []
+        # The range of each loop as text, by its number.
+        self.ranges: dict[int, tuple[str, str]] = {}
         self._plans: dict[object, tuple[ir.Function, Plan]] = {}
         self._touching: dict[tuple[ClassRef, str], bool] = {}
         self._loop_numbers = 0
         self._steps = 0
+        # The states at which a `try` that is being executed may be left, innermost last.
+        self.catching: list[tuple[Frame, list[State]]] = []
 
     @abstractmethod
     def block(

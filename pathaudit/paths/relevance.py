@@ -68,10 +68,10 @@ class _Planner:
                 self._mark_splits(expression)
         self._split_callees()
         tail = self._tail()
-        before = -1
-        while before != (before := self._size()):
-            for statement in self._function.body[: len(self._function.body) - tail]:
-                self._mark(statement)
+        shown = self._function.body[: len(self._function.body) - tail]
+        self._mark_all(shown)
+        if self._split_choices():
+            self._mark_all(shown)
         return Plan(
             frozenset(self._names | self._carriers.names),
             frozenset(self._relevant),
@@ -80,6 +80,20 @@ class _Planner:
             frozenset(name for name, _ in self._bindings),
             tail,
         )
+
+    def _mark_all(self, body: tuple[ir.Statement, ...]) -> None:
+        before = -1
+        while before != (before := self._size()):
+            for statement in body:
+                self._mark(statement)
+
+    def _split_choices(self) -> bool:
+        """``end = a if test else b`` decides a bound or a test: its arms are told apart."""
+        before = len(self._splits)
+        for name, value in self._bindings:
+            if name in self._names and isinstance(value, ir.Conditional) and _is_flag(value):
+                self._splits.add(id(value))
+        return len(self._splits) != before
 
     def _size(self) -> int:
         return len(self._names) + len(self._relevant) + len(self._chains)
@@ -142,6 +156,8 @@ class _Planner:
                 return self._shares(test)
             case ir.Assign(_, value, _) if self._keeps(statement) and self._carriers.holds(value):
                 return True
+            case ir.Assign() if self._puts(statement):
+                return True
             case _:
                 wanted = self._names | self._carriers.names
                 if any(name in wanted for name, _ in bindings(statement)):
@@ -151,6 +167,13 @@ class _Planner:
     def _keeps(self, statement: ir.Statement) -> bool:
         """Is something stored on an object?"""
         return any(isinstance(target, ir.Attribute) for target in stored(statement))
+
+    def _puts(self, statement: ir.Statement) -> bool:
+        """``collected[i] = hidden``."""
+        return any(
+            isinstance(target, ir.Subscript) and self._carriers.holds(target.value)
+            for target in stored(statement)
+        )
 
     def _shares(self, test: ir.Expression) -> bool:
         """A test that raises matters where it tells of something that other tests ask."""
@@ -277,6 +300,8 @@ class _Planner:
         match statement:
             case ir.Assign(_, value, _) if self._keeps(statement) and self._carriers.holds(value):
                 return True
+            case ir.Assign() if self._puts(statement):
+                return True
         return any(id(item) in self._splits for item in own_expressions(statement))
 
 
@@ -292,7 +317,7 @@ def _tests(statement: ir.Statement) -> Iterator[ir.Expression]:
 
 
 def _handed_names(statements: tuple[ir.Statement, ...], interest: Interest) -> frozenset[str]:
-    """Locals that are only ever assigned constants or tests: flags worth handing on."""
+    """Locals only ever assigned constants, tests or attributes: flags and bounds to hand on."""
     flags: dict[str, bool] = {}
     for statement in statements:
         for name, value in bindings(statement):
@@ -303,7 +328,9 @@ def _handed_names(statements: tuple[ir.Statement, ...], interest: Interest) -> f
 def _is_flag(value: ir.Expression) -> bool:
     if isinstance(value, ir.Conditional):
         return _is_flag(value.body) and _is_flag(value.orelse)
-    return isinstance(value, (ir.Constant, ir.Compare, ir.Boolean, ir.Unary))
+    if isinstance(value, ir.Binary):
+        return _is_flag(value.left) and _is_flag(value.right)
+    return bool(dotted(value)) or isinstance(value, (ir.Constant, ir.Compare, ir.Boolean, ir.Unary))
 
 
 def _raises(body: tuple[ir.Statement, ...]) -> bool:

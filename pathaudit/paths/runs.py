@@ -3,9 +3,12 @@
 from fnmatch import fnmatchcase
 
 from pathaudit import ir
+from pathaudit.conditions import Test
 from pathaudit.index import Index, Instance
+from pathaudit.index.features import LISTED
 from pathaudit.paths.events import EventMachine, layer_of
 from pathaudit.paths.expressions import region_of
+from pathaudit.paths.formulas import Atom, disjunction
 from pathaudit.paths.machine import ActiveLoop, CallPoint, Frame, Monitor
 from pathaudit.paths.question import Question
 from pathaudit.paths.state import Run, State
@@ -53,6 +56,27 @@ class RunMachine(EventMachine):
             handoff=point.callee if leaves else "",
             point=self._remember(point) if leaves else -1,
         )
+
+    def asked(self, element: Element, state: State) -> tuple[State | None, State | None]:
+        """The states in which a layer was asked for, and those in which it was not.
+
+        Outside loops a test such as ``0 in self.layers_to_capture`` tells them apart.
+        """
+        text = text_of(element.index)
+        containers = {
+            literal.argument
+            for part in state.condition.alternatives
+            for literal in part.literals
+            if isinstance(literal, Test)
+            if (literal.predicate, literal.subject, literal.positive) == ("in", text, False)
+            if self.question.armed.get(literal.argument) == LISTED
+        }
+        asked: State | None = state
+        for container in sorted(containers):
+            if asked is not None:
+                asked = self.constrain(asked, Atom(Test("in", text, container)))
+        tests = [Atom(Test("in", text, item, positive=False)) for item in sorted(containers)]
+        return asked, self.constrain(state, disjunction(list(tests)))
 
     def _remember(self, point: CallPoint) -> int:
         for number, known in enumerate(self.points):

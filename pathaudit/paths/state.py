@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.conditions import ALWAYS, Literal, PathCondition, disjoin
+from pathaudit.conditions import ALWAYS, Literal, PathCondition, both, disjoin
 from pathaudit.paths.values import Value
 
 # How a path stands: still running, or left by a jump.
@@ -63,6 +63,13 @@ class Run(Struct, frozen=True):
     point: int = -1
 
 
+class Pending(Struct, frozen=True):
+    """A run that lacks its event: in every state, or only where ``condition`` holds too."""
+
+    run: Run
+    condition: PathCondition = ALWAYS
+
+
 class Scope(Struct, frozen=True):
     """What one iteration, or the code outside loops, owes: runs that lack their event.
 
@@ -71,7 +78,7 @@ class Scope(Struct, frozen=True):
 
     loop: int
     evidence: str = ""
-    pending: tuple[Run, ...] = ()
+    pending: tuple[Pending, ...] = ()
     ran: bool = False
 
 
@@ -128,19 +135,42 @@ class State(Struct, frozen=True, eq=False):
 
 
 def merge_states(states: Iterable[State]) -> list[State]:
-    """Join states that differ in their condition alone; the condition becomes a disjunction."""
+    """Join states that differ in their condition or in what is owed.
+
+    The condition becomes a disjunction; a run that only some of them owe keeps their condition.
+    """
     merged: dict[object, State] = {}
     for state in states:
         key = (
             state.status,
             frozenset(state.names.items()),
-            state.scopes,
+            tuple((scope.loop, scope.evidence, scope.ran) for scope in state.scopes),
             state.versions,
             state.stores,
             state.value,
         )
         known = merged.get(key)
-        merged[key] = (
-            state if known is None else known.under(disjoin(known.condition, state.condition))
-        )
+        merged[key] = state if known is None else _joined(known, state)
     return list(merged.values())
+
+
+def _joined(left: State, right: State) -> State:
+    scopes = tuple(
+        one
+        if one.pending == other.pending
+        else msgspec.structs.replace(one, pending=_owed(one, left, other, right))
+        for one, other in zip(left.scopes, right.scopes, strict=True)
+    )
+    return left.owing(scopes).under(disjoin(left.condition, right.condition))
+
+
+def _owed(one: Scope, left: State, other: Scope, right: State) -> tuple[Pending, ...]:
+    """The runs that either state owes, each with the states that owe it."""
+    owed: dict[Run, PathCondition] = {}
+    for scope, state in ((one, left), (other, right)):
+        for item in scope.pending:
+            condition = both(item.condition, state.condition, frozenset())
+            if condition is not None:
+                known = owed.get(item.run)
+                owed[item.run] = condition if known is None else disjoin(known, condition)
+    return tuple(Pending(run, condition) for run, condition in owed.items())

@@ -47,6 +47,8 @@ class Executor(ControlMachine):
                 return left
             line = statement.region.line
             self.spend(frame, line, len(running))
+            if self.catching and self.catching[-1][0] is frame:
+                self.catching[-1][1].extend(running)
             states = [
                 after for state in running for after in self.statement(statement, state, frame)
             ]

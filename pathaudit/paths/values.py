@@ -1,7 +1,8 @@
 """What a local name can hold while a function is executed symbolically.
 
 Values are identified by canonical text. Two marks occur in such text and never in what people
-see: ``name@3`` belongs to iteration of loop 3, ``attribute#2`` is the second store to it.
+see: ``name@3`` belongs to an iteration of loop 3, ``name#40`` was made in line 40. A third,
+``attribute~2`` for what its second store left there, is shown as ``attribute_later``.
 """
 
 import re
@@ -14,6 +15,7 @@ from pathaudit.index import ClassRef, FunctionRef, StackType, Types
 from pathaudit.paths.formulas import Formula
 
 MARKS = re.compile(r"[@#]\d+")
+VERSIONS = re.compile(r"~\d+")
 
 
 class Symbol(Struct, frozen=True):
@@ -217,7 +219,7 @@ def marked(text: str, loop: int) -> bool:
 
 def plain(text: str) -> str:
     """Text for people: marks and the receiver's name taken off."""
-    text = MARKS.sub("", text)
+    text = VERSIONS.sub("_later", MARKS.sub("", text))
     return re.sub(r"(?<![\w.])self\.", "", text)
 
 

@@ -1,6 +1,6 @@
 """Walk the IR: statements, the expressions they hold, and the names in these."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pathaudit import ir
 
@@ -81,6 +81,14 @@ def _flat(target: ir.Expression) -> Iterator[ir.Expression]:
             yield from _flat(value)
         case _:
             yield target
+
+
+def assigned_names(body: Iterable[ir.Statement]) -> frozenset[str]:
+    """The names that statements assign, at any depth."""
+    found: set[str] = set()
+    for statement in all_statements(tuple(body)):
+        found.update(item.id for item in stored(statement) if isinstance(item, ir.Name))
+    return frozenset(found)
 
 
 def bindings(statement: ir.Statement) -> Iterator[tuple[str, ir.Expression]]:

@@ -32,11 +32,11 @@ class Release:
         for node in tree.body:
             if isinstance(node, ast.ClassDef | Function) and node.name == name:
                 return Found(file, node)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and hops:
-                for alias in node.names:
+        for part in ast.walk(tree):
+            if isinstance(part, ast.ImportFrom) and hops:
+                for alias in part.names:
                     if name == (alias.asname or alias.name):
-                        return self.imported(node.module or "", alias.name, hops - 1)
+                        return self.imported(part.module or "", alias.name, hops - 1)
         return None
 
     def imported(self, name: str, member: str, hops: int = 3) -> Found | None:

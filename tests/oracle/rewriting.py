@@ -13,7 +13,7 @@ COLLECTS = "aux"
 class Rewriter(ast.NodeTransformer):
     """The helpers it calls are given to the function with its globals."""
 
-    def visit_Compare(self, node: ast.Compare) -> ast.expr:  # noqa: N802 - the visitor's name
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
         operator, other = node.ops[0], node.comparators[0]
         none = isinstance(other, ast.Constant) and other.value is None
@@ -25,7 +25,7 @@ class Rewriter(ast.NodeTransformer):
             return asked if isinstance(operator, ast.In) else ast.UnaryOp(ast.Not(), asked)
         return node
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:  # noqa: N802
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
         target = node.targets[0]
         if isinstance(target, ast.Tuple) and not isinstance(node.value, ast.Tuple):
@@ -33,24 +33,24 @@ class Rewriter(ast.NodeTransformer):
         node.value = _collected(target, node.value)
         return node
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:
         self.generic_visit(node)
         if node.value is None:
             return None
         return ast.Assign([node.target], _collected(node.target, node.value))
 
-    def visit_For(self, node: ast.For) -> ast.stmt:  # noqa: N802
+    def visit_For(self, node: ast.For) -> ast.stmt:
         self.generic_visit(node)
         node.iter = _call("_loop", node.iter, ast.Constant(node.lineno))
         return node
 
-    def visit_Call(self, node: ast.Call) -> ast.expr:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "super":
             return _call("_super", ast.Name("self", ast.Load()))
         return node
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:  # noqa: N802
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
         found = [(alias.asname or alias.name, alias.name) for alias in node.names]
         return [
             ast.Assign(
@@ -60,11 +60,11 @@ class Rewriter(ast.NodeTransformer):
             for name, original in found
         ]
 
-    def visit_Import(self, node: ast.Import) -> ast.stmt:  # noqa: N802
+    def visit_Import(self, node: ast.Import) -> ast.stmt:
         del node
         return ast.Pass()
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
         self.generic_visit(node)
         node.decorator_list, node.returns = [], None
         for argument in ast.walk(node.args):

@@ -69,7 +69,7 @@ class World:
         self.layers = Layers(Layer(self, index) for index in range(self.count))
         self.swallowed: frozenset[str] = frozenset()
         self.layer_names = ["Layer"]
-        self.execute: Callable[[str, tuple[object, ...], dict[str, object]], object] | None = None
+        self.execute: Callable[..., object] | None = None
         low = self.integer_of("start_layer", 0, 2)
         high = self.integer_of("end_layer", low + 1, self.count)
         self.integers.update(start_layer=low, end_layer=high)
@@ -141,6 +141,9 @@ class World:
 class Stand:
     """Stands for any object; its text says which."""
 
+    _world: World
+    _text: str
+
     def __init__(self, world: World, text: str) -> None:
         self.__dict__.update(_world=world, _text=text)
 
@@ -178,7 +181,8 @@ class Stand:
             return Collector(world)
         if any(handed) and world.execute is not None:
             world.depth += 1
-            result = world.execute(self._text, arguments, keywords)
+            file = sys._getframe(1).f_code.co_filename
+            result = world.execute(file, self._text, arguments, keywords)
             world.depth -= 1
             world.hand_off(collects(given))
             return result
@@ -219,7 +223,10 @@ class Stand:
     def __format__(self, _: str) -> str:
         return self._text
 
-    __str__ = __repr__ = lambda self: self._text
+    def __repr__(self) -> str:
+        return self._text
+
+    __str__ = __repr__
 
     def __hash__(self) -> int:
         return hash(self._text)
@@ -283,8 +290,8 @@ class Layer(Stand):
         self._world.run(arguments, keywords)
         return self._world.stand(f"{self._text}()")
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         return type(self._world.layer_names[0], (), {})
 
 
@@ -354,8 +361,10 @@ def str_of(value: object) -> str:
     if isinstance(value, Stand):
         return value._text
     known = (int, str, float, type(None))
-    return repr(value) if type(value) in known or type(value) is bool else f"<{type(value).__name__}>"
+    return (
+        repr(value) if type(value) in known or type(value) is bool else f"<{type(value).__name__}>"
+    )
 
 
 def whole(value: object) -> int:
-    return value if isinstance(value, int) else int(value)  # type: ignore[call-overload, no-any-return]
+    return value if isinstance(value, int) else int(value)  # type: ignore[call-overload]
