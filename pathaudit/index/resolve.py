@@ -196,7 +196,8 @@ class Modules:
             self._mro_cache[ref] = (ref,)  # answers a circular hierarchy
             bases = [base for base in self.bases(ref) if isinstance(base, ClassRef)]
             sequences = [list(self.mro(base)) for base in bases] + [bases]
-            self._mro_cache[ref] = (ref, *_merge(sequences))
+            rest = [cls for cls in _merge(sequences) if cls != ref]
+            self._mro_cache[ref] = (ref, *rest)
         return self._mro_cache[ref]
 
     @cached_property
