@@ -270,6 +270,10 @@ def _line_of(text: str, field: str, problem: str) -> int:
         pattern = re.compile(rf"(^|[\s{{,]){re.escape(key)}\s*:")
         found = next((n for n in range(line - 1, len(lines)) if pattern.search(lines[n])), None)
         line = found + 1 if found is not None else line
+    value = re.search(r"value '([^']+)'", problem)
+    if value is not None:  # the keys of a mapping are not in the path of a fault
+        inner = (n for n in range(line - 1, len(lines)) if value.group(1) in lines[n])
+        line = next(inner, line - 1) + 1
     return line
 
 
