@@ -7,8 +7,10 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
 
     cli
     reporters
+    graph
     audit
     check
+    callgraph
     paths
     index
     lower

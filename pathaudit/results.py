@@ -230,10 +230,15 @@ def fails(finding: Finding, fail_on: Severity, *, strict: bool = False) -> bool:
 class GraphNode(Struct, frozen=True, kw_only=True):
     """A function, or something inside one.
 
-    ``kind`` is ``function``, ``arm`` (one outcome of an ``if``), ``loop``, ``run`` (a layer is
-    called), ``handoff`` (layers are handed over), ``capture`` or ``call`` (a callee that is not
-    shown). ``mark`` is what the rule says of it: ``captures``, ``bypass``, ``blocked``, ``unknown``
-    or nothing.
+    ``kind`` is ``function``, ``arm`` (one outcome of an ``if``), ``loop``, ``run`` (a layer, or
+    what was made of layers, is called), ``handoff`` (``detail`` tells whether one layer or more go
+    to the callee ``label``), ``capture`` or ``call`` (a callee that is not shown).
+
+    ``mark`` is what the rule says of it: ``captures``, ``bypass``, ``unknown``, a reach such as
+    ``blocked``, or ``excluded`` where its assumptions do not lead. An arm that is not taken with
+    what its function is given has ``never``, anything else nothing. Of a place that was judged,
+    ``layers`` is the range that runs there, ``condition`` says when the rule is broken,
+    ``evidence`` where the event happens, and ``proof`` why the place cannot be reached.
     """
 
     id: str
@@ -243,6 +248,10 @@ class GraphNode(Struct, frozen=True, kw_only=True):
     line: int
     mark: str = ""
     detail: str = ""
+    layers: str = ""
+    condition: str = ""
+    evidence: tuple[str, ...] = ()
+    proof: str = ""
 
 
 class GraphEdge(Struct, frozen=True, kw_only=True):
@@ -270,3 +279,4 @@ class GraphView(Struct, frozen=True, kw_only=True):
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
     resolutions: dict[str, int]
+    schema: int = 1

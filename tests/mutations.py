@@ -281,7 +281,9 @@ def as_expression(edit: Edit) -> None:
 
 def call_forward(edit: Edit) -> None:
     """The layer's ``forward`` is called by name."""
-    edit.run.func = ast.Attribute(edit.run.func, "forward", ast.Load())
+    run = edit.run
+    assert not ast.unparse(run.func).endswith(".forward")
+    run.func = ast.Attribute(run.func, "forward", ast.Load())
 
 
 def collect_in_class(edit: Edit) -> None:
@@ -461,11 +463,13 @@ def _move(edit: Edit, body: list[ast.stmt], name: str, instead_of: ast.stmt) -> 
 
 def _moved(edit: Edit, body: list[ast.stmt], name: str) -> list[ast.stmt]:
     """Make a method of statements, and return the call of it."""
-    bound_outside = set(_parameters(edit.function)) | _stored(edit.function, but=body)
-    loaded = {name for part in body for name in _loaded(part)}
-    taken = sorted((loaded & bound_outside) - {"self"})
-    stored = {name for part in body for name in _stored(part)}
-    given = sorted(stored & bound_outside & _loaded(edit.function))
+    known = set(_parameters(edit.function)) | _stored(edit.function, but=body)
+    first = _First()
+    for part in body:
+        first.visit(part)
+    taken = sorted((first.read & known) - {"self"})
+    elsewhere = _loaded(edit.function, but=body)
+    given = sorted({x for part in body for x in _stored(part)} & known & (elsewhere | first.read))
     parameters = ", ".join(["self", *taken])
     (method,) = code(f"def {name}({parameters}):\n    pass")
     assert isinstance(method, Function)
@@ -475,20 +479,42 @@ def _moved(edit: Edit, body: list[ast.stmt], name: str) -> list[ast.stmt]:
     return code(f"{', '.join(given)} = {call}" if given else call)
 
 
-def _loaded(node: ast.AST) -> set[str]:
-    """The names that a node reads."""
-    names = [x for x in ast.walk(node) if isinstance(x, ast.Name)]
-    return {x.id for x in names if isinstance(x.ctx, ast.Load)}
+class _First(ast.NodeVisitor):
+    """Collects the names that are read before they are bound, in the order of evaluation."""
+
+    def __init__(self) -> None:
+        self.read: set[str] = set()
+        self.bound: set[str] = set()
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.visit(node.value)
+        for target in node.targets:
+            self.visit(target)
+
+    def visit_For(self, node: ast.For) -> None:
+        for part in (node.iter, node.target, *node.body, *node.orelse):
+            self.visit(part)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Store):
+            self.bound.add(node.id)
+        elif node.id not in self.bound:
+            self.read.add(node.id)
+
+
+def _loaded(node: ast.AST, but: Sequence[ast.AST] = ()) -> set[str]:
+    """The names that a node reads, without what some parts of it read."""
+    return {x.id for x in _names(node, but) if isinstance(x.ctx, ast.Load)}
 
 
 def _stored(node: ast.AST, but: Sequence[ast.AST] = ()) -> set[str]:
     """The names that a node binds, without what some parts of it bind."""
+    return {x.id for x in _names(node, but) if isinstance(x.ctx, ast.Store)}
+
+
+def _names(node: ast.AST, but: Sequence[ast.AST]) -> list[ast.Name]:
     left_out = {id(x) for part in but for x in ast.walk(part)}
-    return {
-        x.id
-        for x in ast.walk(node)
-        if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and id(x) not in left_out
-    }
+    return [x for x in ast.walk(node) if isinstance(x, ast.Name) and id(x) not in left_out]
 
 
 def _parameters(function: Function) -> list[str]:

@@ -9,7 +9,7 @@ names loops by their line there.
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import product
+from itertools import combinations, product
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 FLAGS = re.compile(r"self\.(f\d)")
 MODEL_LAYERS = 12
 MAXIMUM_ITERATIONS = 60
+RANGES = ((0, 1), (0, 3), (1, 3), (2, 4), (2, 6))
 
 
 class Assign(Struct, frozen=True):
@@ -50,7 +51,7 @@ class If(Struct, frozen=True):
 
 
 class Loop(Struct, frozen=True):
-    """``kind``: ``range``, ``slice``, ``enumerate``, ``zip``, ``while``, ``alias``, ``rounds``."""
+    """``kind`` is one of ``LOOPS``; ``rounds`` and ``span`` are loops that run no layers."""
 
     kind: str
     low: str
@@ -71,18 +72,29 @@ class Try(Struct, frozen=True):
     final: "tuple[Statement, ...]" = ()
 
 
+class Match(Struct, frozen=True):
+    """``match`` on an integer: ``case 1``, ``case 2`` and so on; the last body is any other's."""
+
+    subject: str
+    bodies: "tuple[tuple[Statement, ...], ...]"
+
+
 class Help(Struct, frozen=True):
-    """Call the helper method, with or without the accumulator."""
+    """Call the helper method, which runs layers between the bounds."""
 
-    hands_aux: bool
+    low: str
+    high: str
 
 
-Statement: TypeAlias = Assign | Run | Capture | If | Loop | Jump | Try | Help
+Statement: TypeAlias = Assign | Run | Capture | If | Loop | Jump | Try | Match | Help
 
 
 class Program(Struct, frozen=True):
+    """The helper is ``given`` the accumulator, returns its ``own``, or has ``none``."""
+
     body: tuple[Statement, ...]
     helper: tuple[Statement, ...] = ()
+    collects: str = "none"
 
 
 # ---- the source -------------------------------------------------------------------------------
@@ -142,11 +154,21 @@ LOOPS = {
     "range": "for {v} in range({low}, {high}):",
     "slice": "for layer in self.layers[{low}:{high}]:",
     "alias": "for layer in stack[{low}:{high}]:",
+    "part": "for layer in stack:",
+    "rest": "for layer in self.layers[{low}:{high}][1:]:",
+    "counted": "for {v}, layer in enumerate(self.layers[{low}:{high}]):",
+    "numbered": "for {v}, layer in enumerate(self.layers[{low}:{high}], start=1):",
+    "open": "for {v}, layer in zip(range({low}, {high}), self.layers[{low}:]):",
+    "pairs": "for {v}, layer in zip(range(9), self.layers[{low}:{high}]):",
     "enumerate": "for {v}, layer in enumerate(self.layers[{low}:{high}], {low}):",
     "zip": "for {v}, layer in zip(range({low}, {high}), self.layers[{low}:{high}]):",
     "while": "while {v} < {high}:",
     "rounds": "for {v} in range(2):",
+    "span": "for {v} in range({low}, {high}):",
 }
+# What a loop runs over has a name of its own.
+NAMED = {"alias": "stack = self.layers", "part": "stack = self.layers[{low}:{high}]"}
+PLAIN = ("rounds", "span")
 
 
 class Context(Struct, frozen=True):
@@ -158,17 +180,17 @@ class Context(Struct, frozen=True):
     variable: str = ""
     kind: str = ""
     aux: bool = True
-    helper: bool = False
+    result: str = "hidden, aux"
     caught: bool = False
 
 
 class Writer:
     """Renders statements, with and without probes."""
 
-    def __init__(self, *, hands: bool) -> None:
+    def __init__(self, collects: str) -> None:
         self.plain: list[str] = []
         self.probed: list[str] = []
-        self._hands = hands
+        self._collects = collects
         self.faults = 0
         self._plain_depth = self._probed_depth = 0
         self._loops = 0
@@ -223,16 +245,17 @@ class Writer:
                 self._jump(kind, context)
             case Try():
                 self._try(statement, inner)
-            case Help(hands_aux):
-                given = hands_aux and self._hands
-                self.line(f"hidden = self.helper(hidden{', aux' if given else ''})")
+            case Match(subject, bodies):
+                self._match(subject, bodies, inner)
+            case Help(low, high):
+                given = ", aux" if self._collects == "given" else ""
+                result = "hidden, aux" if self._collects == "own" else "hidden"
+                self.line(f"{result} = self.helper(hidden, {low}, {high}{given})")
 
     def _run(self, capture: str, context: Context) -> None:
         argument = ""
         if capture and context.aux:
-            # Outside loops the executor does not take a layer for one that was asked for.
-            always = capture == "aux" or ("INDEX" in capture and not context.variable)
-            given = "aux" if always else f"aux if {_named(capture, context)} else None"
+            given = "aux" if capture == "aux" else f"aux if {_named(capture, context)} else None"
             argument = f", captured={given}"
         self.probe(f"PROBE.owner = {context.owner}, {len(self.plain) + 1}")
         self.line(f"hidden = {context.callee}(hidden{argument})")
@@ -240,8 +263,8 @@ class Writer:
     def _capture(self, form: str, asked: bool, context: Context) -> None:
         if not context.aux:
             self.line("hidden = hidden + 0")
-        elif asked and context.variable:
-            self.line(f"if {context.variable} in self.layers_to_capture:")
+        elif asked:
+            self.line(f"if {_named('INDEX', context)} in self.layers_to_capture:")
             with self.indented():
                 self.line(form)
         else:
@@ -263,10 +286,19 @@ class Writer:
                 self.line("else:")
                 self.block(statement.orelse, context)
 
+    def _match(
+        self, subject: str, bodies: tuple[tuple[Statement, ...], ...], context: Context
+    ) -> None:
+        self.line(f"match {_named(subject, context)}:")
+        with self.indented():
+            for number, body in enumerate(bodies, start=1):
+                self.line(f"case {number}:" if number < len(bodies) else "case _:")
+                self.block(body, context)
+
     def _jump(self, kind: str, context: Context) -> None:
         match kind:
             case "return":
-                self.line("return hidden" if context.helper else "return hidden, aux")
+                self.line(f"return {context.result}")
             case "raise":
                 self.line("raise ValueError")
             case _ if not context.depth:
@@ -291,8 +323,8 @@ class Writer:
     def _loop(self, statement: Loop, context: Context) -> None:
         self._loops += 1
         kind, variable = statement.kind, "ijmn"[context.depth]
-        if kind == "alias":
-            self.line("stack = self.layers")
+        if kind in NAMED:
+            self.line(NAMED[kind].format(low=statement.low, high=statement.high))
         if kind == "while":
             self.line(f"{variable} = {statement.low}")
         loop = f"LOOP_{self._loops}"
@@ -317,35 +349,29 @@ def _named(test: str, context: Context) -> str:
 
 def _inside(context: Context, kind: str, variable: str, loop: str) -> Context:
     depth = context.depth + 1
-    if kind == "rounds":
+    if kind in PLAIN:
         return replace(context, depth=depth, kind=kind)
     return replace(
         context,
         depth=depth,
         owner=loop,
         callee=f"self.layers[{variable}]" if kind in ("range", "while") else "layer",
-        variable="" if kind in ("slice", "alias") else variable,
+        variable=variable if "{v}" in LOOPS[kind] else "",
         kind=kind,
     )
 
 
 def render_program(program: Program) -> tuple[str, str, int]:
     """The plain and the probed text of a model, and how many places can fail in the latter."""
-    hands = _hands(program)
-    writer = Writer(hands=hands)
+    writer = Writer(program.collects)
     head = HEAD.splitlines()
     writer.plain, writer.probed = list(head), list(head)
     with writer.indented():
         if program.helper:
-            writer.line(f"def helper(self, hidden{', aux=None' if hands else ''}):")
-            with writer.indented():
-                _opening(writer)
-                writer.statements(program.helper, Context(aux=hands, helper=True))
-                writer.line("return hidden")
-            writer.line("")
+            _helper(writer, program)
         writer.line("def forward(self, hidden):")
         with writer.indented():
-            writer.line("aux = []", "aux = PROBE.collector()")
+            _collector(writer)
             _opening(writer)
             writer.statements(program.body, Context())
             writer.line("return hidden, aux")
@@ -353,16 +379,29 @@ def render_program(program: Program) -> tuple[str, str, int]:
     return plain, probed, writer.faults
 
 
+def _helper(writer: Writer, program: Program) -> None:
+    given = program.collects == "given"
+    result = "hidden, aux" if program.collects == "own" else "hidden"
+    writer.line(f"def helper(self, hidden, low, high{', aux=None' if given else ''}):")
+    with writer.indented():
+        if program.collects == "own":
+            _collector(writer)
+        _opening(writer)
+        context = Context(aux=program.collects != "none", result=result)
+        writer.statements(program.helper, context)
+        writer.line(f"return {result}")
+    writer.line("")
+
+
+def _collector(writer: Writer) -> None:
+    writer.line("aux = []", "aux = PROBE.collector()")
+
+
 def _opening(writer: Writer) -> None:
     writer.line("mid = self.end_layer")
+    writer.line("w = self.start_layer")
     writer.line("a = self.f0")
     writer.line("b = False")
-
-
-def _hands(program: Program) -> bool:
-    """Is the helper given the accumulator? Where some call does not, it has no such parameter."""
-    calls = [item for item in every_statement(program.body) if isinstance(item, Help)]
-    return bool(calls) and all(call.hands_aux for call in calls)
 
 
 def every_statement(body: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -380,6 +419,8 @@ def _parts(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
             return (statement.body, statement.orelse)
         case Try(body, handler, final):
             return (body, handler or (), final)
+        case Match(_, bodies):
+            return bodies
         case _:
             return ()
 
@@ -388,18 +429,43 @@ def _parts(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
 
 
 class Assignment(Struct, frozen=True):
-    """One choice of what a program can ask; ``fault`` is the place that fails by itself."""
+    """One choice of what a program can ask.
+
+    ``faults`` are the places that fail by themselves. ``asked``: is the first layer asked for,
+    where its number stands outside loops? The layers of loops always are.
+    """
 
     flags: tuple[tuple[str, bool], ...]
     start_layer: int
     end_layer: int
     k: int
-    fault: int | None = None
+    faults: tuple[int, ...] = ()
+    asked: bool = True
 
     def names(self) -> dict[str, object]:
         """What a condition of the report can name."""
-        integers = {"start_layer": self.start_layer, "end_layer": self.end_layer, "k": self.k}
-        return {**dict(self.flags), **integers}
+        return {
+            **dict(self.flags),
+            "start_layer": _Start(self.start_layer),
+            "end_layer": self.end_layer,
+            "k": self.k,
+            "layers_to_capture": _Asked(start=self.asked),
+        }
+
+
+class _Start(int):
+    """The number of the first layer as the model holds it; what a loop counts is a plain number."""
+
+
+class _Asked(list[int]):
+    """The layers that were asked for."""
+
+    def __init__(self, *, start: bool) -> None:
+        super().__init__(range(MODEL_LAYERS))
+        self.start = start
+
+    def __contains__(self, number: object) -> bool:
+        return self.start or not isinstance(number, _Start)
 
 
 class Violation(Struct, frozen=True):
@@ -457,11 +523,12 @@ class _Collector(list[object]):
 class Probe:
     """Watches one run. Outside loops a capture stands for what ran before and for one run after."""
 
-    def __init__(self, fault: int | None) -> None:
+    def __init__(self, faults: tuple[int, ...] = (), *, asked: bool = True) -> None:
         self.owner: tuple[_Loop | None, int] = (None, 0)
         self.violations: set[Violation] = set()
         self.rounds: dict[int, int] = {}
-        self._fault = fault
+        self._faults = faults
+        self._asked = asked
         self._stack: list[_Iteration] = []
         self._pending: set[int] = set()
         self._evidence = False
@@ -470,7 +537,7 @@ class Probe:
         return _Collector(self)
 
     def fault(self, number: int) -> None:
-        if number == self._fault:
+        if number in self._faults:
             raise ValueError
 
     def start(self, line: int) -> _Loop:
@@ -506,6 +573,8 @@ class Probe:
 
     def ran(self) -> None:
         loop, line = self.owner
+        if loop is None and not self._asked:
+            return
         around = [item for item in self._stack if loop is None or item.loop is loop]
         if around:
             around[-1].ran = True
@@ -549,27 +618,28 @@ class Oracle:
         )
         self._space: dict[str, Any] = {"nn": _Module, "PROBE": None}
         exec(compile(body, "<generated>", "exec"), self._space)
-        self._faults = faults
+        self._faults = [
+            chosen for count in (0, 1) for chosen in combinations(range(faults), count)
+        ]
         self._text = body
 
     def assignments(self) -> Iterator[Assignment]:
-        flags = sorted(set(FLAGS.findall(self._text.partition("self.layers_to_capture = []")[2])))
-        lengths = [(start, start + more) for start in (0, 1) for more in (2, 4)]
-        ks = range(6) if re.search(r"self\.k\b(?! =)", self._text) else range(1, 2)
-        faults: tuple[int | None, ...] = (None, *range(self._faults))
+        text = self._text.partition("self.layers_to_capture = []")[2]
+        flags = sorted(set(FLAGS.findall(text)))
+        ks = range(8) if "self.k" in text else range(1, 2)
+        asks = (True, False) if "self.start_layer in" in text.replace("not in", "in") else (True,)
         for values in product((False, True), repeat=len(flags)):
-            for (start, end), k, fault in product(lengths, ks, faults):
-                pairs = tuple(zip(flags, values, strict=True))
-                yield Assignment(pairs, start, end, k, fault)
+            pairs = tuple(zip(flags, values, strict=True))
+            for (start, end), k, faults, asked in product(RANGES, ks, self._faults, asks):
+                yield Assignment(pairs, start, end, k, faults, asked)
 
     def run(self, assignment: Assignment) -> Outcome:
         """Raises ``Endless`` where a loop does not end."""
-        probe = Probe(assignment.fault)
+        probe = Probe(assignment.faults, asked=assignment.asked)
         self._space["PROBE"] = probe
         model: Any = object.__new__(self._space["DemoModel"])
         vars(model).update(assignment.names())
         model.layers = [_Layer(probe) for _ in range(MODEL_LAYERS)]
-        model.layers_to_capture = list(range(MODEL_LAYERS))
         raised = False
         try:
             model.forward(0)

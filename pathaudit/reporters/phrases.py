@@ -5,7 +5,18 @@ from collections.abc import Sequence
 
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.terminal import GLUE, PATH_LENGTH, cut
-from pathaudit.results import EntryReport, Finding, Gap, PathReport, Reach, Sibling, Site, Verdict
+from pathaudit.results import (
+    EntryReport,
+    Finding,
+    Gap,
+    GraphNode,
+    PathReport,
+    Reach,
+    Sibling,
+    Site,
+    Source,
+    Verdict,
+)
 
 _NAMES = 3
 REACHES = {
@@ -39,7 +50,7 @@ def when(condition: str) -> str:
     return "always" if condition == "always" else f"when{GLUE}{condition_text(condition)}"
 
 
-def layers_run(ran: PathReport | Site) -> str:
+def layers_run(ran: PathReport | Site | GraphNode) -> str:
     """The layers of a run, kept on one line; nothing if they are not known."""
     return f"layers {visible(ran.layers)}".replace(" ", GLUE) if ran.layers else ""
 
@@ -65,3 +76,11 @@ def listed(names: Sequence[str], everything: bool = False) -> str:
 def counted(number: int, singular: str, plural: str = "") -> str:
     """A number with its noun, in the plural where it needs one."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
+
+
+def source_name(source: Source) -> str:
+    """The tree, with its version unless the name has it."""
+    label, version = visible(source.label), source.version
+    if version is None or re.search(rf"(?<![\w.]){re.escape(version)}(?![\w.])", label):
+        return label
+    return f"{label} (version{GLUE}{visible(version)})"

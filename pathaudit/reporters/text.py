@@ -17,6 +17,7 @@ from pathaudit.reporters.phrases import (
     layers_run,
     listed,
     place_of,
+    source_name,
     when,
     word_of,
 )
@@ -195,7 +196,7 @@ def _summary(report: Report, page: Page, seconds: float | None) -> Iterator[Line
     ]
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")
-    text = f"in {_source_name(report)}: {'; '.join(parts)}"
+    text = f"in {source_name(report.source)}: {'; '.join(parts)}"
     yield from hanging((_lead(counts), ("", " ")), re.sub(r"(?<=\d) (?=\w)", GLUE, text), 2, page)
     yield from _uncovered(report.gaps, page)
 
@@ -227,10 +228,3 @@ def _lead(counts: Summary) -> Styled:
     if counts.holds < counts.sites or counts.gaps:
         return "good", "No findings"
     return "good", "Every path holds"
-
-
-def _source_name(report: Report) -> str:
-    label, version = visible(report.source.label), report.source.version
-    if version is None or re.search(rf"(?<![\w.]){re.escape(version)}(?![\w.])", label):
-        return label
-    return f"{label} (version{GLUE}{visible(version)})"

@@ -44,6 +44,13 @@ class Rewriter(ast.NodeTransformer):
         node.iter = _call("_loop", node.iter, ast.Constant(node.lineno))
         return node
 
+    def visit_While(self, node: ast.While) -> ast.stmt:
+        """A ``while`` becomes a ``for`` without end that is left when the test fails."""
+        self.generic_visit(node)
+        leave = ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], [])
+        endless = _call("_loop", _call("range", ast.Constant(1000)), ast.Constant(node.lineno))
+        return ast.For(ast.Name("_", ast.Store()), endless, [leave, *node.body], node.orelse)
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "super":

@@ -59,6 +59,13 @@ class Machine:
             return world.stand(f"{text}()")
         return self.function(world, found.file, node)(*arguments, **keywords)
 
+    def is_collector(self, file: str, text: str) -> bool:
+        """Does a text name a class that collects what is appended to its objects?"""
+        found = self.release.find(file, text) if file and text.isidentifier() else None
+        if found is None or not isinstance(found.node, ast.ClassDef):
+            return False
+        return self.release.method([found], "append") is not None
+
     def is_instance(self, world: World, file: str, value: object, kind: object) -> bool:
         if isinstance(kind, type):
             return type(value) is kind
@@ -120,9 +127,11 @@ class Model(Stand):
         text = ast.unparse(node)
         if "self.layers" not in text and "aux" not in text:
             return super().__getattr__(name)
+        bound = self._bound(owner, node)
         if any(ast.unparse(x) == "property" for x in node.decorator_list):
-            return super().__getattr__(name)
-        return self._bound(owner, node)
+            assert callable(bound)
+            return bound()
+        return bound
 
     def _bound(self, owner: Found, node: Function) -> object:
         machine: Machine = self.__dict__["_machine"]
@@ -220,6 +229,7 @@ def make_world(
     world.swallowed = frozenset(case["swallowed"])
     world.layer_names = case["layer"]
     world.execute = lambda *call: machine.execute(world, *call)
+    world.is_collector = machine.is_collector
     return world
 
 

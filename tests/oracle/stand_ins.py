@@ -70,6 +70,7 @@ class World:
         self.swallowed: frozenset[str] = frozenset()
         self.layer_names = ["Layer"]
         self.execute: Callable[..., object] | None = None
+        self.is_collector: Callable[[str, str], bool] = lambda *_: False
         low = self.integer_of("start_layer", 0, 2)
         high = self.integer_of("end_layer", low + 1, self.count)
         self.integers.update(start_layer=low, end_layer=high)
@@ -177,11 +178,11 @@ class Stand:
         world = self._world
         given = [*arguments, *keywords.values()]
         handed = [x for x in given if isinstance(x, Layers) or holds_layers(x)]
-        if "AuxHiddenState" in self._text:
+        file = sys._getframe(1).f_code.co_filename
+        if "AuxHiddenState" in self._text or world.is_collector(file, self._text):
             return Collector(world)
         if any(handed) and world.execute is not None:
             world.depth += 1
-            file = sys._getframe(1).f_code.co_filename
             result = world.execute(file, self._text, arguments, keywords)
             world.depth -= 1
             world.hand_off(collects(given))

@@ -1,0 +1,96 @@
+"""The call graph of the forward branches of one served class, with what a rule says of them."""
+
+from difflib import get_close_matches
+
+import msgspec
+import networkx as nx
+
+from pathaudit.audit import audit
+from pathaudit.callgraph import CallGraph, view_graph
+from pathaudit.errors import UsageError
+from pathaudit.graph.arms import never_taken
+from pathaudit.graph.entry import Entry, find_entry
+from pathaudit.graph.overlay import lay_verdicts, mark_never, name_callees
+from pathaudit.graph.pruning import prune
+from pathaudit.graph.reading import follow_layers
+from pathaudit.graph.runs import add_runs, drop_readers
+from pathaudit.graph.views import descendants
+from pathaudit.index import FunctionRef, Index, build_index
+from pathaudit.paths import ask
+from pathaudit.results import GraphEdge, GraphView, Report
+from pathaudit.ruleset import Rule, Ruleset
+from pathaudit.sources import SourceTree
+
+__all__ = ["graph", "prune"]
+
+LAYERS, ALL = "layers", "all"
+
+
+def graph(
+    tree: SourceTree,
+    rules: Ruleset,
+    entry: str,
+    *,
+    only: str = LAYERS,
+    depth: int | None = None,
+) -> GraphView:
+    """The graph of ``entry``, a served class or ``Class.method``.
+
+    ``only`` is ``layers``, ``all`` or a rule, whose verdicts are shown then; otherwise those of
+    the first rule are. ``depth`` bounds the calls that are followed. Raises ``UsageError`` for an
+    entry or a rule that does not exist.
+    """
+    rule = _rule(rules, only)
+    name, _, method = entry.partition(".")
+    report = audit(tree, Ruleset(rules.profile, (rule,), rules.directory), entry=name)
+    index = build_index(tree, rules.profile)
+    found = find_entry(index, name, method)
+    return prune(_draw(index, rule, report, found), only, depth)
+
+
+def _rule(rules: Ruleset, only: str) -> Rule:
+    if only in (LAYERS, ALL):
+        return rules.rules[0]
+    known = {rule.id: rule for rule in rules.rules}
+    if only not in known:
+        names = [LAYERS, ALL, *known]
+        close = get_close_matches(only, names, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(names)}"
+        raise UsageError(f"there is no rule {only!r} to show only that", hint=hint)
+    return known[only]
+
+
+def _draw(index: Index, rule: Rule, report: Report, entry: Entry) -> GraphView:
+    """Everything that the entry leads to, with verdicts laid over it."""
+    question = ask(rule, index.profile, entry.writes, entry.stacks)
+    builder = CallGraph(index, question)
+    root = _build(builder, entry)
+    view = view_graph(builder, root, report, rule.id, everything=True)
+    view = name_callees(msgspec.structs.replace(view, entry=entry.name))
+    roots = _naming(index, view, entry.stacks)
+    flow = follow_layers(index, entry, tuple(sorted(roots)))
+    view = add_runs(drop_readers(view, index, entry.layers), flow)
+    view = lay_verdicts(view, report, question.collecting)
+    return mark_never(view, never_taken(flow, roots))
+
+
+def _build(builder: CallGraph, entry: Entry) -> str:
+    """Add an entry, and what is judged of it even if no call that can be followed leads there."""
+    root = builder.add_entry(entry.instance, entry.method)
+    for instance, method in entry.audited:
+        node = builder.add_entry(instance, method)
+        if node not in nx.descendants(builder.graph, root) | {root}:
+            edge = GraphEdge(source=root, target=node, resolution="unknown")
+            builder.graph.add_edge(root, node, data=edge)
+    return root
+
+
+def _naming(index: Index, view: GraphView, stacks: frozenset[str]) -> frozenset[FunctionRef]:
+    """The functions that name the layers and were not handed them."""
+    below = descendants(view, (node.id for node in view.nodes if node.kind == "handoff"))
+    refs = {
+        FunctionRef(node.file, node.label)
+        for node in view.nodes
+        if node.kind == "function" and node.id not in below
+    }
+    return frozenset(ref for ref in refs if index.attributes_of(ref) & stacks)
