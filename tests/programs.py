@@ -618,9 +618,7 @@ class Oracle:
         )
         self._space: dict[str, Any] = {"nn": _Module, "PROBE": None}
         exec(compile(body, "<generated>", "exec"), self._space)
-        self._faults = [
-            chosen for count in (0, 1) for chosen in combinations(range(faults), count)
-        ]
+        self._faults = [chosen for count in (0, 1) for chosen in combinations(range(faults), count)]
         self._text = body
 
     def assignments(self) -> Iterator[Assignment]:

@@ -207,10 +207,6 @@ SAME = [
     (LLAMA, to.both(to.collect_in_class, to.always, to.count_with_while)),
     (QWEN2, to.both(to.enumerate_rebased, to.ask_before, to.keep_in_function)),
 ]
-wrong = pytest.mark.xfail
-ASKED_AFTER = "a run outside a loop is not assumed to be asked for where the question follows it"
-FLAG_PASSED = "a run whose index came through a parameter is not assumed to have its flag set"
-LAYER_RETURNED = "a run of a layer that a method returned is not seen at all"
 SAME_VERDICTS = [
     (LLAMA, to.body_in_method),
     (DEEPSEEK, to.body_in_method),
@@ -219,12 +215,12 @@ SAME_VERDICTS = [
     (DEEPSEEK_NEW, to.body_in_closure),
     (APERTUS, to.unroll_last),
     (LAGUNA, to.unroll_last),
-    pytest.param(BEAM, to.unroll_last, marks=wrong(reason=ASKED_AFTER)),
-    pytest.param(LLAMA, to.layer_by_method, marks=wrong(reason=LAYER_RETURNED)),
-    pytest.param(DEEPSEEK, to.layer_by_method, marks=wrong(reason=LAYER_RETURNED)),
+    (BEAM, to.unroll_last),
+    (LLAMA, to.layer_by_method),
+    (DEEPSEEK, to.layer_by_method),
     (MUSE, to.body_in_method),
-    pytest.param(QWEN_NEXT, to.body_in_method, marks=wrong(reason=FLAG_PASSED)),
-    pytest.param(MINIMAX_M3, to.body_in_closure, marks=wrong(reason=FLAG_PASSED)),
+    (QWEN_NEXT, to.body_in_method),
+    (MINIMAX_M3, to.body_in_closure),
     (APERTUS, to.loop_in_method),
     (DEEPSEEK_NEW, to.loop_in_method),
     (QWEN_NEXT, to.loop_in_method),
@@ -359,7 +355,6 @@ LOST = [
         LLAMA,
         to.both(to.layer_by_method, to.delete_capture),
         "always",
-        marks=wrong(reason=LAYER_RETURNED),
     ),
     (LLAMA, to.both(to.delete_capture, to.count_with_while), None),
     (LLAMA, to.both(to.guard_capture(TBO), to.keep_in_function, to.negate), f"not {TBO}"),

@@ -247,7 +247,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
         "def run(layers):\n    state = hidden\n"
         "    for layer in layers:\n        state = layer(state)\n"
         "    return state\nhidden = run(self.layers)",
-        ["violated: len(layers) >= 1 [0, len(layers))"],
+        ["violated: always [0, len(layers))"],
     ),
     "nested function keeps": (
         "def keep(state):\n    aux.append(state)\n" + loop(RANGE, "keep(hidden)", RUN),
@@ -278,7 +278,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     ),
     "comprehension": (
         "[layer(hidden) for layer in self.layers]",
-        ["violated: len(layers) >= 1 [0, len(layers))"],
+        ["violated: always [0, len(layers))"],
     ),
 }
 

@@ -44,8 +44,8 @@ def _present_entries(rule: Rule, judged: Iterable[Judged]) -> Iterator[EntryRepo
 
 def judge(index: Index, rule: Rule, subject: Subject) -> Judged:
     """Execute one subject; a budget that runs out leaves it unknown."""
-    monitor = CoversMonitor()
     question = ask(rule, index.profile, subject.writes, subject.stacks)
+    monitor = CoversMonitor(lambda condition, run: executor.asked(condition, run))
     executor = Executor(index, question, monitor)
     cut = None
     try:
@@ -61,7 +61,7 @@ def judge(index: Index, rule: Rule, subject: Subject) -> Judged:
     return Judged(
         subject,
         executor,
-        tuple(monitor.breaches),
+        monitor.breaches,
         tuple(monitor.kept),
         tuple(monitor.unfollowed),
         tuple(monitor.stopped),

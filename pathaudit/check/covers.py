@@ -5,6 +5,8 @@ the event happens or the iteration ends. ``raise`` ends it; ``continue``, ``brea
 do not.
 """
 
+from collections.abc import Callable
+
 import msgspec
 from msgspec import Struct
 
@@ -47,13 +49,23 @@ class Blocked(Struct, frozen=True, eq=False):
 
 
 class CoversMonitor:
-    """Keeps the scopes of a state; a scope is one iteration, the first is the whole method."""
+    """Keeps the scopes of a state; a scope is one iteration, the first is the whole method.
 
-    def __init__(self) -> None:
-        self.breaches: list[Breach] = []
+    ``asked`` narrows a condition to the states in which the layer of a run was asked for.
+    """
+
+    def __init__(self, asked: Callable[[PathCondition, Run], PathCondition | None]) -> None:
+        self._asked = asked
+        self._found: list[Breach] = []
+        self._confirmed: set[int] = set()
         self.kept: list[Kept] = []
         self.unfollowed: list[Unfollowed] = []
         self.stopped: list[Blocked] = []
+
+    @property
+    def breaches(self) -> tuple[Breach, ...]:
+        """The breaches after which a path goes on to the end of the method."""
+        return tuple(x for number, x in enumerate(self._found) if number in self._confirmed)
 
     def required(self, state: State, evidence: str) -> State:
         """The event happened: in the innermost iteration nothing is owed any more."""
@@ -67,6 +79,7 @@ class CoversMonitor:
     def ran(self, state: State, run: Run, loop: int) -> State:
         """A layer ran: fine if the event already happened in its iteration."""
         position = _position(state, loop)
+        state = self._closed(state, run, position)
         evidence = next((item.evidence for item in state.scopes[position:] if item.evidence), "")
         scope = msgspec.structs.replace(state.scopes[position], ran=True)
         if evidence:
@@ -78,6 +91,17 @@ class CoversMonitor:
             rest = tuple(item for item in scope.pending if item.run != run)
             scope = msgspec.structs.replace(scope, pending=(*rest, Pending(run)))
         return state.owing((*state.scopes[:position], scope, *state.scopes[position + 1 :]))
+
+    def _closed(self, state: State, run: Run, position: int) -> State:
+        """Once another layer runs, an event comes too late for one that ran outside loops."""
+        root = state.scopes[0]
+        others = tuple(item for item in root.pending if item.run.element != run.element)
+        if not others or (position and not state.scopes[position].loop):
+            return state
+        left = tuple(item for item in root.pending if item.run.element == run.element)
+        broken = self._judge(others, state)
+        root = msgspec.structs.replace(root, pending=left, broken=root.broken | broken)
+        return state.owing((root, *state.scopes[1:]))
 
     def delegated(self, state: State, run: Run, evidence: str) -> State:
         """A layer ran and was given what to collect into."""
@@ -103,30 +127,37 @@ class CoversMonitor:
         *outer, scope = state.scopes
         if scope.loop != loop:
             raise AssertionError("iterations must nest")
-        if judged:
-            self._judge(scope, state)
+        if judged and scope.pending:
+            broken = self._judge(scope.pending, state)
+            outer[0] = msgspec.structs.replace(outer[0], broken=outer[0].broken | broken)
         if scope.evidence and not scope.ran:
             # A loop inside the iteration of a layer: what it did, the iteration did.
             outer[-1] = self._satisfied(outer[-1], scope.evidence, state)
         return state.owing(tuple(outer))
 
     def finish(self, state: State) -> None:
+        """The method is left: what was broken on the way counts, unless it is left by raising."""
         if state.status != RAISED:
-            self._judge(state.scopes[0], state)
+            root = state.scopes[0]
+            self._confirmed |= root.broken | self._judge(root.pending, state)
 
-    def _judge(self, scope: Scope, state: State) -> None:
-        """What is owed at the end is broken, in the states that owe it."""
-        for item in scope.pending:
+    def _judge(self, pending: tuple[Pending, ...], state: State) -> frozenset[int]:
+        """What is owed when its time is over is broken, in the states that owe it."""
+        numbers = set()
+        for item in pending:
             condition = both(item.condition, state.condition, frozenset())
-            if condition is not None:
-                self.breaches.append(Breach(item.run, condition, state.trail))
+            asked = self._asked(condition, item.run) if condition is not None else None
+            if asked is not None:
+                numbers.add(len(self._found))
+                self._found.append(Breach(item.run, asked, state.trail))
+        return frozenset(numbers)
 
     def checkpoint(self) -> tuple[int, ...]:
-        return len(self.breaches), len(self.kept), len(self.unfollowed), len(self.stopped)
+        return len(self._found), len(self.kept), len(self.unfollowed), len(self.stopped)
 
     def rollback(self, checkpoint: tuple[int, ...]) -> None:
         breaches, kept, unfollowed, stopped = checkpoint
-        del self.breaches[breaches:], self.kept[kept:]
+        del self._found[breaches:], self.kept[kept:]
         del self.unfollowed[unfollowed:], self.stopped[stopped:]
 
 

@@ -64,16 +64,21 @@ class Case(Struct, frozen=True, eq=False):
 
 
 def paths_of(cases: list[Case]) -> list[PathReport]:
-    """The ways to a place, one for each layer range and reach; conditions are joined."""
+    """The ways to a place, one for each layer range; conditions are joined.
+
+    Where one receiver can get there and another cannot, the way of the one that can is told.
+    """
     ranges: dict[tuple[int, str, str], list[Case]] = {}
     for case in cases:
         key = (REACH_ORDER.index(case.reach), case.run.low, case.run.high)
         ranges.setdefault(key, []).append(case)
-    found = [(key[0], _path(group)) for key, group in ranges.items()]
-    unique = {(reach, path.layers, path.condition): path for reach, path in found}
-    ordered = sorted(
-        unique.items(), key=lambda item: (item[0][0], -len(item[1].witness), item[1].layers)
-    )
+    told: dict[tuple[str, str], tuple[int, PathReport]] = {}
+    for reach, *_ in sorted(ranges):
+        for key, group in ranges.items():
+            if key[0] == reach:
+                path = _path(group)
+                told.setdefault((path.layers, path.condition), (reach, path))
+    ordered = sorted(told.values(), key=lambda x: (x[0], -len(x[1].witness), x[1].layers))
     return [path for _, path in ordered]
 
 
@@ -85,7 +90,7 @@ def _path(group: list[Case]) -> PathReport:
     values = witness(literals, facts, _integers(literals)) or ()
     return PathReport(
         condition=render(shortest, plain),
-        layers=f"[{plain(first.run.low)}, {plain(first.run.high)})",
+        layers=layers_of(first.run),
         witness=tuple(Value(plain(name), value) for name, value in values),
         steps=_steps(first, literals),
         reach=first.reach,
@@ -100,6 +105,11 @@ def joined(cases: list[Case], facts: frozenset[Bound]) -> PathCondition:
         shown = _shown(case)
         condition = shown if condition is None else disjoin(condition, shown)
     return simplify(condition or ALWAYS, facts)
+
+
+def layers_of(run: Run) -> str:
+    """The layers of a run as a half-open range."""
+    return f"[{plain(run.low)}, {plain(run.high)})"
 
 
 def proof_of(case: Case) -> str:

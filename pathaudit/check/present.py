@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from pathaudit import ir
 from pathaudit.check.covers import Blocked, Breach, Kept, Unfollowed
-from pathaudit.check.explain import REACH_ORDER, Case, Judged, joined, paths_of, proof_of
+from pathaudit.check.explain import REACH_ORDER, Case, Judged, joined, layers_of, paths_of, proof_of
 from pathaudit.conditions import (
     render,
 )
@@ -220,28 +220,29 @@ def _line_of(item: Judged) -> int:
 
 
 def _sites(item: Judged) -> Iterator[Site]:
+    """The places that run layers, each with the worst that was found there."""
     verdicts: dict[Place, Verdict] = {}
-    runs: dict[Place, Run] = {}
+    runs: dict[Place, set[Run]] = {}
     evidence: dict[Place, set[str]] = {}
+    recorded = [
+        *((kept.run, Verdict.HOLDS) for kept in item.kept),
+        *((lost.run, Verdict.UNKNOWN) for lost in item.unfollowed),
+        *((run, Verdict.VIOLATED) for run in _broken(item)),
+    ]
+    for run, verdict in recorded:
+        verdicts[_place(run)] = verdict
+        runs.setdefault(_place(run), set()).add(run)
     for kept in item.kept:
-        verdicts.setdefault(_place(kept.run), Verdict.HOLDS)
-        runs.setdefault(_place(kept.run), kept.run)
         evidence.setdefault(_place(kept.run), set()).add(kept.evidence)
-    for lost in item.unfollowed:
-        verdicts[_place(lost.run)] = Verdict.UNKNOWN
-        runs.setdefault(_place(lost.run), lost.run)
-    for run in _broken(item):
-        verdicts[_place(run)] = Verdict.VIOLATED
-        runs.setdefault(_place(run), run)
     for place in sorted(verdicts):
-        run = runs[place]
+        file, region, _ = place
         yield Site(
-            file=run.file,
-            line=run.region.line,
-            column=run.region.column,
-            end_line=run.region.end_line,
-            end_column=run.region.end_column,
-            layers=f"[{plain(run.low)}, {plain(run.high)})",
+            file=file,
+            line=region.line,
+            column=region.column,
+            end_line=region.end_line,
+            end_column=region.end_column,
+            layers=" or ".join(sorted({layers_of(run) for run in runs[place]})),
             verdict=verdicts[place],
             condition="",
             evidence=tuple(sorted(evidence.get(place, ()))),

@@ -32,28 +32,40 @@ class Arithmetic:
 
     def binary(self, operator: str, left: Value, right: Value) -> Value:
         """Sums and differences of an integer expression and a constant stay numbers."""
-        if isinstance(left, Number) and isinstance(right, Number) and operator in ("+", "-"):
-            sign = 1 if operator == "+" else -1
-            if not right.base:
-                return Number(left.base, left.offset + sign * right.offset)
-            if operator == "+" and not left.base:
-                return Number(right.base, right.offset + left.offset)
-            if left.base == right.base and operator == "-":
-                return Number("", left.offset - right.offset)
-            known = self._differences.get(left.base)
-            if operator == "+" and known is not None and known[1] == right:
-                return Number(known[0].base, known[0].offset + left.offset)
+        if isinstance(left, Number) and isinstance(right, Number):
+            return self._numeric(operator, left, right)
         if operator == "+" and isinstance(left, Accumulator):
             return left
         if operator == "+" and (carries(left) or carries(right)):
             return Items((left, right))
         if operator == "*" and carries(left):
             return left
+        return Symbol(f"({text_of(left)} {operator} {text_of(right)})")
+
+    def _numeric(self, operator: str, left: Number, right: Number) -> Value:
+        found = _folded(operator, left, right) or self._sum(operator, left, right)
+        if found is not None:
+            return found
         text = f"({text_of(left)} {operator} {text_of(right)})"
-        numeric = isinstance(left, Number) and isinstance(right, Number)
-        if isinstance(left, Number) and isinstance(right, Number) and operator == "-":
+        if operator == "-":
             self._differences[text] = (left, right)
-        return self.number(text) if numeric and operator in ("+", "-", "*", "//") else Symbol(text)
+        return self.number(text) if operator in ("+", "-", "*", "//") else Symbol(text)
+
+    def _sum(self, operator: str, left: Number, right: Number) -> Number | None:
+        """``(a + 1) - 2``, ``a - a`` and ``(a - b) + b``."""
+        if operator not in ("+", "-"):
+            return None
+        if not right.base:
+            sign = 1 if operator == "+" else -1
+            return Number(left.base, left.offset + sign * right.offset)
+        if operator == "-":
+            return Number("", left.offset - right.offset) if left.base == right.base else None
+        if not left.base:
+            return Number(right.base, right.offset + left.offset)
+        known = self._differences.get(left.base)
+        if known is not None and known[1] == right:
+            return Number(known[0].base, known[0].offset + left.offset)
+        return None
 
     def _bounded(self, left: Number, right: Number, gap: int) -> Formula:
         """``left + gap <= right`` over the integers."""
@@ -61,3 +73,14 @@ class Arithmetic:
         if left.base == right.base:
             return Known(difference <= 0)
         return Atom(Bound(left.base, right.base, difference))
+
+
+def _folded(operator: str, left: Value, right: Value) -> Number | None:
+    """A product or quotient of two plain integers."""
+    match left, right:
+        case Number("", one), Number("", other) if operator == "*":
+            return Number("", one * other)
+        case Number("", one), Number("", other) if operator == "//" and other:
+            return Number("", one // other)
+        case _:
+            return None

@@ -104,10 +104,11 @@ class AssignmentMachine(LoopMachine):
             case ir.Name(id):
                 if id not in frame.plan.names:
                     return state.forget((id,))
-                return state.bind(id, _named(value, id, frame))
+                return state.bind(id, _called(_named(value, id, frame), id))
             case ir.Collection(_, items):
                 for position, item in enumerate(items):
-                    state = self.bind(item, _part(value, position, len(items)), state, frame)
+                    part = _part(value, position, len(items))
+                    state = self.bind(item, part, state, frame)
                 return state
             case ir.Attribute(owner, name):
                 return self._store(owner, name, value, state, frame)
@@ -169,6 +170,16 @@ def _named(value: Value, name: str, frame: Frame) -> Value:
         kept = name in frame.plan.kept
         return msgspec.structs.replace(value, text=name, kept=kept)
     return value
+
+
+def _called(value: Value, name: str) -> Value:
+    """What a call returned is known by the name it is given, and the line of the call."""
+    if not isinstance(value, Symbol) or value.types is not None:
+        return value
+    made = re.fullmatch(r"(?:<|value#)(\d+)>?(?:\[\d+\])?((?:@\d+)*)", value.text)
+    if made is None:
+        return value
+    return msgspec.structs.replace(value, text=f"{name}#{made.group(1)}{made.group(2)}")
 
 
 def _timed(value: Value, statement: ir.Assign, frame: Frame) -> Value:

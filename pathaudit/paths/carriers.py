@@ -47,7 +47,8 @@ class Interest(Struct, frozen=True):
     into an accumulator; ``keywords``: argument names that hand one on. ``runs``: patterns of layer
     methods that run it. ``switches``: attributes that an arming setter writes. ``carriers``:
     parameters that hold something followed. ``returns``: does anybody use what the function
-    returns? ``touches``: does a method of the receiver matter? ``collects``: does a class collect?
+    returns? ``touches``: does a method of the receiver matter, and ``gives``: does it return a
+    layer? ``collects``: does a class collect?
     """
 
     stacks: frozenset[str]
@@ -59,6 +60,7 @@ class Interest(Struct, frozen=True):
     receiver: str
     returns: bool
     touches: Callable[[str], bool]
+    gives: Callable[[str], bool]
     collects: Callable[[str], bool]
 
 
@@ -156,9 +158,18 @@ class Carriers:
             return True
         if isinstance(node.function, ir.Attribute) and name in ("get", "pop"):
             return self.holds(node.function.value)  # of what `**kwargs` received
+        if self._is_own_method(node.function) and self.interest.gives(name):
+            return True
         if name[:1].isupper() and any(self.holds(item.value) for item in node.arguments):
             return True  # an object that is made with layers keeps them
         return self.interest.collects(dotted(node.function))
+
+    def _is_own_method(self, node: ir.Expression) -> bool:
+        return (
+            isinstance(node, ir.Attribute)
+            and isinstance(node.value, ir.Name)
+            and node.value.id == self.interest.receiver
+        )
 
     def matters(self, node: ir.Call) -> bool:
         """May this call be an event, or lead to one?"""

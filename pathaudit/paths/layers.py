@@ -10,7 +10,7 @@ from pathaudit.paths.expressions import Outcome
 from pathaudit.paths.follow import FollowMachine
 from pathaudit.paths.machine import Frame, Monitor
 from pathaudit.paths.question import Question
-from pathaudit.paths.state import RUNNING, Run, Scope, State
+from pathaudit.paths.state import RUNNING, Scope, State
 from pathaudit.paths.values import Element, Symbol, Value, text_of
 
 
@@ -36,7 +36,7 @@ class LayerMachine(FollowMachine):
         result = Symbol(f"<{node.region.line}>", present=True)
         scope = self.scope_of(element)
         if not self.hands_accumulator(given, state, frame) and not self.event(Symbol(""), given):
-            return [(after, result) for after in self._ran(element, run, scope, state)]
+            return [(self.monitor.ran(state, run, scope), result)]
         inside = self.inside_layer(node, element, given, state, frame)
         if inside is None:
             evidence = self.evidence(frame, node.region)
@@ -45,12 +45,6 @@ class LayerMachine(FollowMachine):
             (self.monitor.ran(after, run, scope) if after.status == RUNNING else after, result)
             for after in inside
         ]
-
-    def _ran(self, element: Element, run: Run, scope: int, state: State) -> list[State]:
-        """A layer that was not asked for owes nothing."""
-        asked, other = self.asked(element, state)
-        found = [] if asked is None else [self.monitor.ran(asked, run, scope)]
-        return found if other is None else [*found, other]
 
     def inside_layer(
         self,

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from pathaudit import ir
 from pathaudit.conditions import Conjunction, PathCondition, both, conjoin
-from pathaudit.index import ClassRef, FunctionRef, Index
+from pathaudit.index import ClassRef, FunctionRef, Index, Instance, Types
 from pathaudit.lower import LoweringError, lower_function
 from pathaudit.paths.attributes import Place
-from pathaudit.paths.carriers import Interest
+from pathaudit.paths.carriers import Carriers, Interest
 from pathaudit.paths.evaluate import Evaluator
 from pathaudit.paths.formulas import Formula, Known, alternatives, opposite
 from pathaudit.paths.question import Question
@@ -122,6 +122,7 @@ class Machine(ABC):
         self.ranges: dict[int, tuple[str, str]] = {}
         self._plans: dict[object, tuple[ir.Function, Plan]] = {}
         self._touching: dict[tuple[ClassRef, str], bool] = {}
+        self._giving: dict[tuple[Instance, str], bool] = {}
         self._loop_numbers = 0
         self._steps = 0
         # The states at which a `try` that is being executed may be left, innermost last.
@@ -201,6 +202,7 @@ class Machine(ABC):
             receiver=name,
             returns=returns,
             touches=lambda method: any(self.touches(item.cls, method) for item in instances),
+            gives=lambda method: any(self.gives(item, method) for item in instances),
             collects=lambda text: self._collects(ref.file, text),
         )
 
@@ -214,6 +216,30 @@ class Machine(ABC):
                 for method in self.index.closure(cls, found[0])
             )
         return self._touching[key]
+
+    def gives(self, instance: Instance, name: str) -> bool:
+        """Does a method return a layer, a stack or an accumulator of its own?"""
+        key = (instance, name)
+        if key not in self._giving:
+            self._giving[key] = False  # answers recursion
+            found = self.index.modules.method(instance.cls, name)
+            if found is not None and self.touches(instance.cls, name):
+                self._giving[key] = self._returns_layers(instance, found[0])
+        return self._giving[key]
+
+    def _returns_layers(self, instance: Instance, ref: FunctionRef) -> bool:
+        outline = self.index.modules.outline(ref.file)
+        found = self.index.modules.function(ref)
+        if outline is None or found is None:
+            return False
+        function = lower_function(outline.lines, found.node)
+        receiver = Symbol("self", Types((instance,)), present=True)
+        interest = self.interest(ref, function, receiver, frozenset(), returns=True)
+        carriers = Carriers(function, interest)
+        return any(
+            isinstance(item, ir.Exit) and item.value is not None and carriers.holds(item.value)
+            for item in carriers.statements
+        )
 
     def _collects(self, file: str, text: str) -> bool:
         """Is ``text`` a class of the tree whose objects collect? ``AuxList``, ``Packer.of``."""

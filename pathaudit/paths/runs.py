@@ -3,12 +3,11 @@
 from fnmatch import fnmatchcase
 
 from pathaudit import ir
-from pathaudit.conditions import Test
+from pathaudit.conditions import Literal, PathCondition, Test, conjoin, negate
 from pathaudit.index import Index, Instance
-from pathaudit.index.features import LISTED
+from pathaudit.index.features import LISTED, TRUE
 from pathaudit.paths.events import EventMachine, layer_of
 from pathaudit.paths.expressions import region_of
-from pathaudit.paths.formulas import Atom, disjunction
 from pathaudit.paths.machine import ActiveLoop, CallPoint, Frame, Monitor
 from pathaudit.paths.question import Question
 from pathaudit.paths.state import Run, State
@@ -55,28 +54,30 @@ class RunMachine(EventMachine):
             high=high,
             handoff=point.callee if leaves else "",
             point=self._remember(point) if leaves else -1,
+            element=text_of(value) if isinstance(value, Element) else "",
+            index=text_of(value.index) if isinstance(value, Element) else "",
         )
 
-    def asked(self, element: Element, state: State) -> tuple[State | None, State | None]:
-        """The states in which a layer was asked for, and those in which it was not.
+    def asked(self, condition: PathCondition, run: Run) -> PathCondition | None:
+        """The part of a condition in which the layer of a run was asked for; ``None`` if none.
 
-        Outside loops a test such as ``0 in self.layers_to_capture`` tells them apart.
+        Tests such as ``0 in self.layers_to_capture`` or of a flag of the layer tell.
         """
-        text = text_of(element.index)
-        containers = {
-            literal.argument
-            for part in state.condition.alternatives
-            for literal in part.literals
-            if isinstance(literal, Test)
-            if (literal.predicate, literal.subject, literal.positive) == ("in", text, False)
-            if self.question.armed.get(literal.argument) == LISTED
-        }
-        asked: State | None = state
-        for container in sorted(containers):
-            if asked is not None:
-                asked = self.constrain(asked, Atom(Test("in", text, container)))
-        tests = [Atom(Test("in", text, item, positive=False)) for item in sorted(containers)]
-        return asked, self.constrain(state, disjunction(list(tests)))
+        found: PathCondition | None = condition
+        for literal in {x for part in condition.alternatives for x in part.literals}:
+            if found is not None and self._denies(literal, run):
+                found = conjoin(found, (negate(literal),), self.evaluator.facts)
+        return found
+
+    def _denies(self, literal: Literal, run: Run) -> bool:
+        """Does a literal say that the layer of a run was not asked for?"""
+        if not isinstance(literal, Test) or literal.positive:
+            return False
+        if literal.predicate == "in":
+            armed = self.question.armed.get(literal.argument) == LISTED
+            return armed and literal.subject == run.index
+        owner, _, flag = literal.subject.rpartition(".")
+        return owner == run.element and self.question.flags.get(flag) == TRUE
 
     def _remember(self, point: CallPoint) -> int:
         for number, known in enumerate(self.points):

@@ -49,7 +49,8 @@ class Run(Struct, frozen=True):
 
     ``file`` and ``region`` are those of the statement where a finding stands; ``function`` is the
     qualified name of the method there. ``handoff`` names the callee that the layers go to, and
-    ``point`` is then the number of the call in the executor's list, else -1.
+    ``point`` is then the number of the call in the executor's list, else -1. ``element`` and
+    ``index`` are the layer and its index as canonical text where one layer runs.
     """
 
     file: str
@@ -61,6 +62,8 @@ class Run(Struct, frozen=True):
     high: str
     handoff: str = ""
     point: int = -1
+    element: str = ""
+    index: str = ""
 
 
 class Pending(Struct, frozen=True):
@@ -73,13 +76,15 @@ class Pending(Struct, frozen=True):
 class Scope(Struct, frozen=True):
     """What one iteration, or the code outside loops, owes: runs that lack their event.
 
-    ``ran`` tells an iteration of a layer from one of another loop inside it.
+    ``ran`` tells an iteration of a layer from one of another loop inside it. ``broken`` are the
+    numbers of the breaches so far, which count unless every path from there raises.
     """
 
     loop: int
     evidence: str = ""
     pending: tuple[Pending, ...] = ()
     ran: bool = False
+    broken: frozenset[int] = frozenset()
 
 
 class State(Struct, frozen=True, eq=False):
@@ -156,9 +161,11 @@ def merge_states(states: Iterable[State]) -> list[State]:
 
 def _joined(left: State, right: State) -> State:
     scopes = tuple(
-        one
-        if one.pending == other.pending
-        else msgspec.structs.replace(one, pending=_owed(one, left, other, right))
+        msgspec.structs.replace(
+            one,
+            pending=one.pending if one.pending == other.pending else _owed(one, left, other, right),
+            broken=one.broken | other.broken,
+        )
         for one, other in zip(left.scopes, right.scopes, strict=True)
     )
     return left.owing(scopes).under(disjoin(left.condition, right.condition))
