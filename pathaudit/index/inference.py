@@ -14,6 +14,7 @@ from pathaudit.index.resolve import (
     ValueRef,
 )
 from pathaudit.index.syntax import (
+    Assigned,
     default_of,
     dotted_name,
     local_assignments,
@@ -44,7 +45,7 @@ class Inference(ABC):
     def __init__(self, modules: Modules, stacks: Stacks) -> None:
         self._modules = modules
         self._stacks = stacks
-        self._locals: dict[int, dict[str, list[ast.expr]]] = {}
+        self._locals: dict[int, dict[str, list[Assigned]]] = {}
         self._depth = 0
 
     @abstractmethod
@@ -132,8 +133,13 @@ class Inference(ABC):
         if id(function.node) not in self._locals:
             self._locals[id(function.node)] = local_assignments(function.node)
         values = self._locals[id(function.node)].get(name, [])
-        parts += [self.evaluate(value, inner) for value in values]
+        parts += [self._assigned(value, inner) for value in values]
         return union(parts) if parts else None
+
+    def _assigned(self, assigned: Assigned, scope: Scope) -> Types:
+        if assigned.position is None:
+            return self.evaluate(assigned.value, scope)
+        return self.item(assigned.value, assigned.position, scope)
 
     def _resolve(self, name: str, scope: Scope) -> Symbol | None:
         if scope.function is not None:
@@ -220,7 +226,7 @@ class Inference(ABC):
                 if isinstance(statement, ast.FunctionDef) and statement.name == maker.id:
                     inner = local_assignments(statement)
                     names = tuple(
-                        (name, union(self.evaluate(value, scope) for value in values))
+                        (name, union(self._assigned(value, scope) for value in values))
                         for name, values in inner.items()
                     )
                     return self.returned(statement, with_names(scope, names))
@@ -251,7 +257,7 @@ class Inference(ABC):
         for argument in iterable.args:
             if isinstance(argument, ast.Name) and scope.function is not None:
                 values = local_assignments(scope.function.node).get(argument.id, [])
-                texts += [ast.unparse(value) for value in values]
+                texts += [ast.unparse(item.value) for item in values if item.position is None]
         return any(fnmatchcase(text, glob) for text in texts for glob in self._stacks.counts)
 
     def item(self, node: ast.expr, position: int, scope: Scope) -> Types:
@@ -272,7 +278,11 @@ class Inference(ABC):
                 return union(self.item(part, position, scope) for part in (body, orelse))
             case ast.Name(id) if scope.function is not None:
                 values = local_assignments(scope.function.node).get(id, [])
-                return union(self.item(value, position, scope) for value in values)
+                return union(
+                    self.item(value.value, position, scope)
+                    for value in values
+                    if value.position is None
+                )
             case ast.Call(ast.Name("tuple" | "list"), [inner]):
                 return self.evaluate(inner, scope)
             case ast.Call():

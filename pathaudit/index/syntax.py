@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 
 def dotted_name(node: ast.expr) -> str:
     match node:
@@ -23,15 +25,32 @@ def returns(node: ast.AST) -> list[ast.expr]:
     ]
 
 
-def local_assignments(node: ast.AST) -> dict[str, list[ast.expr]]:
-    found: dict[str, list[ast.expr]] = {}
+class Assigned(Struct, frozen=True, eq=False):
+    """What a name is assigned: a value, or the item at ``position`` of one that is unpacked."""
+
+    value: ast.expr
+    position: int | None = None
+
+
+def local_assignments(node: ast.AST) -> dict[str, list[Assigned]]:
+    """What each name is assigned anywhere inside a node, in order."""
+    found: dict[str, list[Assigned]] = {}
     for statement in ast.walk(node):
         if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             for target in targets:
-                if isinstance(target, ast.Name):
-                    found.setdefault(target.id, []).append(statement.value)
+                for name, position in _bound_names(target):
+                    found.setdefault(name, []).append(Assigned(statement.value, position))
     return found
+
+
+def _bound_names(target: ast.expr) -> Iterator[tuple[str, int | None]]:
+    if isinstance(target, ast.Name):
+        yield target.id, None
+    elif isinstance(target, ast.Tuple):
+        for position, item in enumerate(target.elts):
+            if isinstance(item, ast.Name):
+                yield item.id, position
 
 
 def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
