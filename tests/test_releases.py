@@ -1,6 +1,9 @@
 """Real releases: the hand labels, and the case that everything is measured by."""
 
 import ast
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 
@@ -170,3 +173,16 @@ def test_a_rename_changes_the_message_alone() -> None:
     assert [(x.condition, x.layers, x.reach) for x in before] == [
         (x.condition, x.layers, x.reach) for x in after
     ]
+
+
+def test_the_same_tree_gives_the_same_bytes() -> None:
+    """Whatever the hash seed: sets and dicts decide no order."""
+    command = [sys.executable, "-m", "pathaudit", "scan", str(release("0.5.6")), "--format", "json"]
+    outputs = [
+        subprocess.run(
+            command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=False
+        ).stdout
+        for seed in ("0", "1")
+    ]
+    assert outputs[0]
+    assert outputs[0] == outputs[1]
