@@ -16,9 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 FLAGS = re.compile(r"self\.(f\d)")
+WALRUS = re.compile(r"\(\w := (.*?)\)")
 MODEL_LAYERS = 12
 MAXIMUM_ITERATIONS = 60
-RANGES = ((0, 1), (0, 3), (1, 3), (2, 4), (2, 6))
+RANGES = ((0, 1), (0, 2), (1, 3), (2, 4), (3, 6))
 
 
 class Assign(Struct, frozen=True):
@@ -244,7 +245,7 @@ class Writer:
             case Jump(kind):
                 self._jump(kind, context)
             case Try():
-                self._try(statement, inner)
+                self._try(statement, context)
             case Match(subject, bodies):
                 self._match(subject, bodies, inner)
             case Help(low, high):
@@ -271,13 +272,13 @@ class Writer:
             self.line(form)
 
     def _if(self, statement: If, context: Context) -> None:
-        self.line(f"if {_named(statement.test, context)}:")
+        self.line(f"if {_test_of(statement, context)}:")
         self.block(statement.body, context)
         match statement.orelse:
             case ():
                 return
-            case (If(test, body, orelse),):
-                self.line(f"elif {_named(test, context)}:")
+            case (If(_, body, orelse) as other,):
+                self.line(f"elif {_test_of(other, context)}:")
                 self.block(body, context)
                 if orelse:
                     self.line("else:")
@@ -311,8 +312,9 @@ class Writer:
 
     def _try(self, statement: Try, context: Context) -> None:
         self.line("try:")
-        caught = statement.handler is not None
+        caught = context.caught or statement.handler is not None
         self.block(statement.body, replace(context, caught=caught))
+        context = replace(context, caught=False)
         if statement.handler is not None:
             self.line("except ValueError:")
             self.block(statement.handler, context)
@@ -345,6 +347,15 @@ class Writer:
 def _named(test: str, context: Context) -> str:
     """A test of the loop's counter; outside loops over layers it is one of the model."""
     return test.replace("INDEX", context.variable or "self.start_layer")
+
+
+def _test_of(statement: If, context: Context) -> str:
+    """No walrus before a ``raise``: "walrus before a raise" is not mended yet."""
+    test = _named(statement.test, context)
+    inside = every_statement((statement,))
+    if any(isinstance(item, Jump) and item.kind == "raise" for item in inside):
+        return WALRUS.sub(r"\1", test)
+    return test
 
 
 def _inside(context: Context, kind: str, variable: str, loop: str) -> Context:
@@ -521,7 +532,11 @@ class _Collector(list[object]):
 
 
 class Probe:
-    """Watches one run. Outside loops a capture stands for what ran before and for one run after."""
+    """Watches one run.
+
+    Outside loops a capture stands for the layer that ran last and for one run after. Nothing is
+    owed by a run that ends with an error.
+    """
 
     def __init__(self, faults: tuple[int, ...] = (), *, asked: bool = True) -> None:
         self.owner: tuple[_Loop | None, int] = (None, 0)
@@ -577,6 +592,7 @@ class Probe:
             return
         around = [item for item in self._stack if loop is None or item.loop is loop]
         if around:
+            self._close()
             around[-1].ran = True
             if any(item.captured for item in self._stack[self._stack.index(around[-1]) :]):
                 around[-1].captured = True
@@ -585,8 +601,14 @@ class Probe:
         else:
             self._pending.add(line)
 
-    def finish(self) -> None:
+    def _close(self) -> None:
         self.violations.update(Violation(line, first=False) for line in self._pending)
+        self._pending.clear()
+
+    def finish(self, *, raised: bool) -> None:
+        self._close()
+        if raised:
+            self.violations.clear()
 
 
 class _Layer:
@@ -612,13 +634,16 @@ _Module.Module = _Module
 class Oracle:
     """Runs the probed text of one program."""
 
-    def __init__(self, probed: str, faults: int) -> None:
+    def __init__(self, probed: str, faults: int, most: int = 1) -> None:
+        """``most``: how many places fail in one run."""
         body = probed.replace("from torch import nn", "").replace(
             "from sglang.srt.utils import make_layers", ""
         )
         self._space: dict[str, Any] = {"nn": _Module, "PROBE": None}
         exec(compile(body, "<generated>", "exec"), self._space)
-        self._faults = [chosen for count in (0, 1) for chosen in combinations(range(faults), count)]
+        self._faults = [
+            chosen for count in range(most + 1) for chosen in combinations(range(faults), count)
+        ]
         self._text = body
 
     def assignments(self) -> Iterator[Assignment]:
@@ -643,8 +668,7 @@ class Oracle:
             model.forward(0)
         except ValueError:
             raised = True
-        else:
-            probe.finish()
+        probe.finish(raised=raised)
         return Outcome(assignment, frozenset(probe.violations), probe.rounds, raised)
 
     def outcomes(self) -> list[Outcome]:

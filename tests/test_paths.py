@@ -104,6 +104,20 @@ CASES: dict[str, tuple[str, list[str]]] = {
         f"    {RUN.replace('i]', '0]')}\n" + loop(RANGE, KEEP, RUN),
         [],
     ),
+    "walrus that may not run": (
+        "a = self.f0\nif self.f1 and (a := self.f2):\n    pass\n"
+        f"if a:\n    return hidden, aux\n{BARE}",
+        [f"violated: (f1 and not f2) or (not f0 and not f1) {ALL}"],
+    ),
+    "walrus before a raise": (
+        "a = self.f0\nif (a := self.f1):\n    raise ValueError\n"
+        f"if a:\n    return hidden, aux\n{BARE}",
+        [f"violated: not f1 {ALL}"],
+    ),
+    "walrus in a value": (
+        f"a = self.f0\nb = (a := self.f2)\nif a:\n    return hidden, aux\n{BARE}",
+        [f"violated: not f2 {ALL}"],
+    ),
     "match": (
         "match self.mode:\n    case 'a':\n        return hidden, aux\n    case _:\n        pass\n"
         "if self.mode == 'a':\n" + indent(BARE.strip(), "    "),
@@ -137,6 +151,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
         + indent(BARE.strip(), "    "),
         [],
     ),
+    "equal to a number": (f"if self.k == 1 and self.k > 1:\n{indent(BARE.strip(), '    ')}", []),
     # loops
     "slice": (loop(SLICE, CALL), [VIOLATED]),
     "slice kept": (loop(SLICE, CALL, KEEP), []),
@@ -147,6 +162,21 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "zip": (
         loop("for n, layer in zip(range(9), self.layers[self.k:]):", CALL),
         ["violated: k < len(layers) [k, len(layers))"],
+    ),
+    "shortest part of zip": (
+        loop("for n, layer in zip(range(self.k, self.k), self.layers[self.k:]):", CALL),
+        [],
+    ),
+    "difference with a sum": (
+        loop(
+            "for i, layer in enumerate(self.layers[self.start_layer + 1 : self.end_layer]):",
+            "if i == self.k:",
+            "    " + CALL,
+        ),
+        [
+            "violated: (i - (start_layer + 1)) == k and start_layer + 2 <= end_layer "
+            "[start_layer + 1, end_layer)"
+        ],
     ),
     "reversed": (loop(SLICE.replace("in ", "in reversed(").replace("]:", "]):"), CALL), [VIOLATED]),
     "slice of a slice": (
@@ -162,6 +192,17 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "while around a loop": (
         "i = self.k\n"
         + loop("while i < self.end_layer:", KEEP, "for j in range(2):", "    " + RUN, "i += 1"),
+        [],
+    ),
+    "while counts up": (
+        "i = self.start_layer\n"
+        + loop(
+            "while i < self.end_layer:",
+            "if i >= self.start_layer:",
+            "    " + KEEP,
+            RUN,
+            "i += 1",
+        ),
         [],
     ),
     "for else": (loop(RANGE, KEEP, RUN) + "\nelse:\n" + indent(BARE.strip(), "    "), [VIOLATED]),
@@ -201,6 +242,16 @@ CASES: dict[str, tuple[str, list[str]]] = {
         ),
         [f"violated: f0 {ALL}"],
     ),
+    "raise under a local": (
+        "a = self.f0\nif a:\n    raise ValueError\n"
+        + loop(RANGE, "if not self.f0:", "    " + KEEP, RUN),
+        [],
+    ),
+    "caught raise": (
+        "try:\n    if self.f0:\n        raise ValueError\n"
+        f"except ValueError:\n    return hidden, aux\n{BARE}",
+        [f"violated: not f0 {ALL}"],
+    ),
     "raise in try": (
         "try:\n    if self.f0:\n        raise ValueError\n    return hidden, aux\n"
         "except ValueError:\n    pass\n" + BARE,
@@ -222,6 +273,10 @@ CASES: dict[str, tuple[str, list[str]]] = {
     # accumulators
     "plus equals": (loop(RANGE, "aux += [hidden]", RUN), []),
     "plus": (loop(RANGE, "aux = aux + [hidden]", RUN), []),
+    "plus equals at the end": (
+        "hidden = self.layers[self.start_layer](hidden)\naux += [hidden]",
+        [],
+    ),
     "item": ("aux = [None] * 9\n" + loop(RANGE, "aux[i] = hidden", RUN), []),
     "bound method": ("keep = aux.append\n" + loop(RANGE, "keep(hidden)", RUN), []),
     "alias of the list": ("other = aux\n" + loop(RANGE, "other.append(hidden)", RUN), []),
@@ -286,6 +341,16 @@ CASES: dict[str, tuple[str, list[str]]] = {
 # Known wrong answers of the executor.
 FAULTS = {
     "helper's list is dropped": "what a helper returns is taken to reach the caller's caller",
+    "walrus that may not run": "a walrus is taken to bind although it is not evaluated",
+    "walrus before a raise": "what a test binds is lost where its branch is stepped over",
+    "walrus in a value": "a walrus outside a test does not bind",
+    "plus equals at the end": "an end without a call that collects is left out",
+    "equal to a number": "equality with a number says nothing of order",
+    "shortest part of zip": "only the first stack among the parts bounds a zip",
+    "difference with a sum": "what is taken away is shown without its parentheses",
+    "while counts up": "nothing is known of the counter of a while loop but its test",
+    "raise under a local": "a raise is stepped over unless its test shares an attribute",
+    "caught raise": "a raise is stepped over although a handler goes on from it",
 }
 
 
