@@ -16,7 +16,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 FLAGS = re.compile(r"self\.(f\d)")
-WALRUS = re.compile(r"\(\w := (.*?)\)")
 MODEL_LAYERS = 12
 MAXIMUM_ITERATIONS = 60
 RANGES = ((0, 1), (0, 2), (1, 3), (2, 4), (3, 6))
@@ -272,13 +271,13 @@ class Writer:
             self.line(form)
 
     def _if(self, statement: If, context: Context) -> None:
-        self.line(f"if {_test_of(statement, context)}:")
+        self.line(f"if {_named(statement.test, context)}:")
         self.block(statement.body, context)
         match statement.orelse:
             case ():
                 return
             case (If(_, body, orelse) as other,):
-                self.line(f"elif {_test_of(other, context)}:")
+                self.line(f"elif {_named(other.test, context)}:")
                 self.block(body, context)
                 if orelse:
                     self.line("else:")
@@ -347,15 +346,6 @@ class Writer:
 def _named(test: str, context: Context) -> str:
     """A test of the loop's counter; outside loops over layers it is one of the model."""
     return test.replace("INDEX", context.variable or "self.start_layer")
-
-
-def _test_of(statement: If, context: Context) -> str:
-    """No walrus before a ``raise``: "walrus before a raise" is not mended yet."""
-    test = _named(statement.test, context)
-    inside = every_statement((statement,))
-    if any(isinstance(item, Jump) and item.kind == "raise" for item in inside):
-        return WALRUS.sub(r"\1", test)
-    return test
 
 
 def _inside(context: Context, kind: str, variable: str, loop: str) -> Context:

@@ -48,7 +48,6 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 INDEXES = range(9)
 # With more places that can fail than this, one fails at a time.
 PAIRED = 8
-EQUALS = re.compile(r"\b(k|mid|w) [!=]= \d")
 # "difference with a sum": what it means cannot be told
 DIFFERENCE = re.compile(r"\w - \w+ \+ \d")
 FORGOTTEN = re.compile(r"\b(mid|w|a|b|[ijmn])\b")
@@ -266,7 +265,7 @@ def unrealised(case: Case) -> Iterator[str]:
         return
     loose = forgets(case.program) or caught(case.program)
     for finding in case.report.findings:
-        if finding.verdict is not Verdict.VIOLATED or is_known(case, finding):
+        if finding.verdict is not Verdict.VIOLATED or is_imprecise(finding):
             continue
         if not any(breaks(outcome, finding) for outcome in case.outcomes):
             # "raise under a local"; any raise is stepped over where nothing else asks its test
@@ -278,18 +277,10 @@ def unrealised(case: Case) -> Iterator[str]:
                 yield from unrealised_path(case, finding, path)
 
 
-def is_known(case: Case, finding: Finding) -> bool:
-    """Faults of the executor that ``test_paths.py`` expects to fail: take them out one by one."""
-    header = case.source.splitlines()[finding.line - 1]
+def is_imprecise(finding: Finding) -> bool:
+    """Does a condition name a local that a loop assigns, which the executor forgets?"""
     conditions = " ".join(path.condition for path in finding.paths)
-    # "shortest part of zip"
-    if "zip(range" in header or ("zip(range" in case.source and "len(layers)" in conditions):
-        return True
-    # "plus equals at the end"
-    if "self.layers[self.start_layer]" in header and "aux += [hidden]" in case.source:
-        return True
-    # "equal to a number"; a local that is named was assigned in a loop, which forgets it
-    return bool(EQUALS.search(conditions) or FORGOTTEN.search(conditions))
+    return bool(FORGOTTEN.search(conditions))
 
 
 def satisfying(case: Case, finding: Finding) -> Iterator[Outcome]:
@@ -375,7 +366,7 @@ def wrong_witnesses(report: Report) -> Iterator[str]:
         for path in finding.paths:
             named = [item.name for item in path.witness]
             # "equal to a number"; locals of two loops can be shown under one name
-            if EQUALS.search(path.condition) or len(named) != len(set(named)):
+            if len(named) != len(set(named)):
                 continue
             values: dict[str, object] = {item.name: item.value for item in path.witness}
             for part in integer_parts(path.condition, set(values)):

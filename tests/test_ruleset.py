@@ -44,8 +44,8 @@ def test_the_shipped_rules_load() -> None:
         pytest.param(RULE, "require: captures", "require: capture", "require", "", id="event"),
         pytest.param(RULE, "assume: [rows", "assume: [row", "assume", "'rows'", id="assumption"),
         pytest.param(
-            RULE, "  forward_split_prefill: note", "  forward_split_prefil: note", "severity_by_entry",
-            "'forward_split_prefill'", id="entry",
+            RULE, "  forward_split_prefill: note", "  forward_split_prefil: note",
+            "severity_by_entry", "'forward_split_prefill'", id="entry",
         ),
         pytest.param(RULE, "id: skipped", "id: skiped", "id", "file's name", id="id"),
         pytest.param(RULE, "title: layers", "title: [layers", "", "not YAML", id="yaml"),

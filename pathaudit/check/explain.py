@@ -14,7 +14,9 @@ from pathaudit.conditions import (
     Conjunction,
     Literal,
     PathCondition,
+    Test,
     disjoin,
+    feasible,
     render,
     simplify,
     witness,
@@ -87,7 +89,8 @@ def _path(group: list[Case]) -> PathReport:
     facts = first.judged.executor.evaluator.facts
     shortest = joined(group, facts)
     literals = shortest.alternatives[0].literals
-    values = witness(literals, facts, _integers(literals)) or ()
+    told = literals | _equal_numbers(literals)
+    values = witness(told, facts, _integers(told)) or ()
     return PathReport(
         condition=render(shortest, plain),
         layers=layers_of(first.run),
@@ -168,6 +171,28 @@ def _split_offset(text: str) -> tuple[str, int]:
     if match is None:
         return text, 0
     return match.group(1), int(match.group(2) + match.group(3))
+
+
+def _equal_numbers(literals: frozenset[Literal]) -> frozenset[Literal]:
+    """``k == 1`` as bounds, for witness values and for what else is said of ``k``."""
+    bounds: set[Literal] = set()
+    for literal in literals:
+        if not isinstance(literal, Test) or literal.predicate != "equals" or not literal.positive:
+            continue
+        if re.fullmatch(r"-?\d+", literal.argument):
+            number = int(literal.argument)
+            bounds.add(Bound("", literal.subject, number))
+            bounds.add(Bound(literal.subject, "", -number))
+    return frozenset(bounds)
+
+
+def possible(case: Case) -> bool:
+    """Can the condition of a case hold, once equalities with numbers are taken as bounds?"""
+    facts = case.judged.executor.evaluator.facts
+    return any(
+        feasible(part.literals | _equal_numbers(part.literals), facts)
+        for part in case.condition.alternatives
+    )
 
 
 def _integers(literals: frozenset[Literal]) -> tuple[str, ...]:

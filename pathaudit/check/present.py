@@ -5,7 +5,16 @@ from collections.abc import Iterable, Iterator
 
 from pathaudit import ir
 from pathaudit.check.covers import Blocked, Breach, Kept, Unfollowed
-from pathaudit.check.explain import REACH_ORDER, Case, Judged, joined, layers_of, paths_of, proof_of
+from pathaudit.check.explain import (
+    REACH_ORDER,
+    Case,
+    Judged,
+    joined,
+    layers_of,
+    paths_of,
+    possible,
+    proof_of,
+)
 from pathaudit.conditions import (
     render,
 )
@@ -30,7 +39,7 @@ def present_findings(rule: Rule, judged: Iterable[Judged]) -> Iterator[Finding]:
     items = list(judged)
     cases: dict[tuple[Place, str], list[Case]] = {}
     for item in items:
-        for case in _cases(item):
+        for case in filter(possible, _cases(item)):
             cases.setdefault((_place(case.run), item.subject.method), []).append(case)
     ordinals: dict[str, int] = {}
     for (place, method), found in sorted(cases.items(), key=lambda pair: pair[0]):

@@ -46,7 +46,7 @@ class Arithmetic:
         found = _folded(operator, left, right) or self._sum(operator, left, right)
         if found is not None:
             return found
-        text = f"({text_of(left)} {operator} {text_of(right)})"
+        text = f"({_operand(left, operator)} {operator} {_operand(right, operator)})"
         if operator == "-":
             self._differences[text] = (left, right)
         return self.number(text) if operator in ("+", "-", "*", "//") else Symbol(text)
@@ -73,6 +73,12 @@ class Arithmetic:
         if left.base == right.base:
             return Known(difference <= 0)
         return Atom(Bound(left.base, right.base, difference))
+
+
+def _operand(value: Number, operator: str) -> str:
+    """A sum inside another operation needs its parentheses."""
+    text = text_of(value)
+    return f"({text})" if value.base and value.offset and operator != "+" else text
 
 
 def _folded(operator: str, left: Value, right: Value) -> Number | None:

@@ -66,6 +66,14 @@ class AssignmentMachine(LoopMachine):
                         state = self.after_call(state, ref, frame.place.receiver)
         return state
 
+    def bound_inside(self, node: ir.Expression, state: State, frame: Frame) -> State:
+        """After an expression that binds names: ``(name := value)``."""
+        for part in walk(node):
+            if isinstance(part, ir.Walrus):
+                value = self.evaluator.value(part.value, state, frame.place)
+                state = self.bind(ir.Name(part.name), value, state, frame)
+        return state
+
     def assign(self, statement: ir.Assign, state: State, frame: Frame) -> list[State]:
         found = []
         for after, value in self.evaluate(statement.value, state, frame):

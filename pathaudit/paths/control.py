@@ -22,7 +22,7 @@ from pathaudit.paths.values import (
     carries,
     text_of,
 )
-from pathaudit.paths.walking import walk
+from pathaudit.paths.walking import binds_inside
 
 JUMPS = {"return": RETURNED, "raise": RAISED, "break": BROKE, "continue": CONTINUED}
 
@@ -36,20 +36,56 @@ class ControlMachine(AssignmentMachine):
             if before.status != RUNNING:
                 found.append(before)
                 continue
-            formula = self.evaluator.formula(statement.test, before, frame.place)
-            taken, other = self.split(before, formula, frame, statement.region)
-            if taken is not None:
-                found += self.block(statement.body, [taken], frame)
-            if other is not None:
-                found += self.block(statement.orelse, [other], frame)
+            taken, other = self.decide(statement.test, before, frame, statement.region)
+            found += self.block(statement.body, taken, frame) if taken else []
+            found += self.block(statement.orelse, other, frame) if other else []
         return found
+
+    def decide(
+        self, test: ir.Expression, state: State, frame: Frame, region: ir.Region
+    ) -> tuple[list[State], list[State]]:
+        """The states in which a test is true and false; what it binds is bound on the way."""
+        if not binds_inside(test):
+            formula = self.evaluator.formula(test, state, frame.place)
+            true, false = self.split(state, formula, frame, region)
+            return [true] if true else [], [false] if false else []
+        match test:
+            case ir.Unary("not", operand):
+                trues, falses = self.decide(operand, state, frame, region)
+                return falses, trues
+            case ir.Boolean(operator, operands):
+                return self._decide_in_turn(operator, operands, state, frame, region)
+            case ir.Walrus(_, value) if not binds_inside(value):
+                after = self.bound_inside(test, state, frame)
+                formula = self.evaluator.truth(self.evaluator.value(value, state, frame.place))
+                true, false = self.split(after, formula, frame, region)
+                return [true] if true else [], [false] if false else []
+            case _:
+                after = self.bound_inside(test, state, frame)
+                formula = self.evaluator.formula(test, after, frame.place)
+                true, false = self.split(after, formula, frame, region)
+                return [true] if true else [], [false] if false else []
+
+    def _decide_in_turn(
+        self,
+        operator: str,
+        operands: tuple[ir.Expression, ...],
+        state: State,
+        frame: Frame,
+        region: ir.Region,
+    ) -> tuple[list[State], list[State]]:
+        """``a and b`` asks ``b`` only where ``a`` is true."""
+        going, stopped = [state], []
+        for operand in operands:
+            parts = [self.decide(operand, item, frame, region) for item in going]
+            trues = [item for true, _ in parts for item in true]
+            falses = [item for _, false in parts for item in false]
+            going = trues if operator == "and" else falses
+            stopped += falses if operator == "and" else trues
+        return (going, stopped) if operator == "and" else (stopped, going)
 
     def _tested(self, test: ir.Expression, state: State, frame: Frame) -> list[State]:
         """The events inside a test happen before it decides."""
-        for node in walk(test):
-            if isinstance(node, ir.Walrus) and node.name in frame.plan.names:
-                value = self.evaluator.value(node.value, state, frame.place)
-                state = state.bind(node.name, value)
         if id(test) not in frame.plan.splits:
             return [state]
         return [after for after, _ in self.evaluate(test, state, frame)]

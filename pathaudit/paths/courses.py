@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from pathaudit import ir
 from pathaudit.paths.calls import CallMachine
-from pathaudit.paths.formulas import TRUE, Formula
+from pathaudit.paths.formulas import TRUE, Formula, conjunction
 from pathaudit.paths.machine import Frame
 from pathaudit.paths.state import State
 from pathaudit.paths.values import (
@@ -21,7 +21,7 @@ from pathaudit.paths.values import (
     View,
     text_of,
 )
-from pathaudit.paths.walking import assigned_names, names_of
+from pathaudit.paths.walking import all_statements, assigned_names, bindings, names_of
 
 
 class Course(Struct, frozen=True, eq=False):
@@ -37,6 +37,8 @@ class Course(Struct, frozen=True, eq=False):
     high: Value | None
     low_text: str
     high_text: str
+    others: tuple[tuple[Value, Value], ...] = ()
+    rising: tuple[tuple[str, Value], ...] = ()
 
 
 class CourseMachine(CallMachine):
@@ -62,7 +64,18 @@ class CourseMachine(CallMachine):
             return Course(number, value, base, None, None, "", "")
         texts = (text_of(bounds[0]), text_of(bounds[1]))
         self.ranges[number] = texts
-        return Course(number, value, base, *bounds, *texts)
+        return Course(number, value, base, *bounds, *texts, others=self._spans(value))
+
+    def _spans(self, value: Value) -> tuple[tuple[Value, Value], ...]:
+        """The ranges of the parts of a ``zip``: it ends with the shortest."""
+        found: list[tuple[Value, Value]] = []
+        for part in value.parts if isinstance(value, Sequence) else ():
+            view = view_of(part)
+            if view is not None:
+                found.append((view.low, view.high or self._end(view.stack)))
+            elif isinstance(part, Sequence) and part.low is not None and part.high is not None:
+                found.append((part.low, part.high))
+        return tuple(found)
 
     def _end(self, stack: Stack) -> Value:
         return self.evaluator.number(f"len({stack.text})")
@@ -76,7 +89,12 @@ class CourseMachine(CallMachine):
                 low_text = text_of(self.evaluator.value(name, state, frame.place))
                 high_text = text_of(self.evaluator.value(right, state, frame.place))
         self.ranges[number] = (low_text, high_text)
-        return Course(number, None, "", None, None, low_text, high_text)
+        rising = tuple(
+            (name, state.names[name])
+            for name in sorted(_counted_up(statement.body))
+            if name in state.names
+        )
+        return Course(number, None, "", None, None, low_text, high_text, rising=rising)
 
     def counted(self, statement: ir.Loop, state: State, course: Course) -> State | None:
         """The first iteration of a ``while``: what the test counts belongs to the loop."""
@@ -98,7 +116,8 @@ class CourseMachine(CallMachine):
     def non_empty(self, course: Course) -> Formula:
         if course.low is None or course.high is None:
             return TRUE
-        return self.evaluator.compare("<", course.low, course.high)
+        spans = ((course.low, course.high), *course.others)
+        return conjunction([self.evaluator.compare("<", low, high) for low, high in spans])
 
     def item(self, target: ir.Expression, course: Course) -> Value:
         """What the loop's target holds in an iteration."""
@@ -162,6 +181,19 @@ def view_of(value: Value) -> View | None:
             return view or inner
         case _:
             return None
+
+
+def _counted_up(body: tuple[ir.Statement, ...]) -> set[str]:
+    """The names that a body only ever adds a positive constant to."""
+    steps: dict[str, bool] = {}
+    for statement in all_statements(body):
+        match statement:
+            case ir.AugmentedAssign(ir.Name(id), "+", ir.Constant(int(step)), _) if step > 0:
+                steps.setdefault(id, True)
+            case _:
+                for name, _ in bindings(statement):
+                    steps[name] = False
+    return {name for name, rising in steps.items() if rising}
 
 
 def _target_name(target: ir.Expression | None) -> str:

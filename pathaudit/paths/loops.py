@@ -128,8 +128,12 @@ class LoopMachine(ComprehensionMachine):
         entered = self.counted(statement, state, course) if first else state
         if entered is None or statement.test is None:
             return entered
-        formula = self.evaluator.formula(statement.test, entered, frame.place)
-        return self.constrain(entered, formula)
+        tests = [self.evaluator.formula(statement.test, entered, frame.place)]
+        for name, start in course.rising if not first else ():
+            counter = entered.names.get(name)
+            if isinstance(counter, Number):
+                tests.append(self.evaluator.compare("<", self.evaluator.as_number(start), counter))
+        return self.constrain(entered, conjunction(tests))
 
     def _general_entry(
         self, statement: ir.Loop, state: State, frame: Frame, course: Course

@@ -58,6 +58,7 @@ class _Planner:
         self._chains: set[str] = set()
         self._relevant: set[int] = set()
         self._splits: set[int] = set()
+        self._caught: set[int] = set()
         self._all = self._carriers.statements
         self._bindings = self._carriers.bindings
         self._handed = _handed_names(self._all, interest)
@@ -67,6 +68,7 @@ class _Planner:
             for expression in own_expressions(statement):
                 self._mark_splits(expression)
         self._split_callees()
+        self._find_caught()
         tail = self._tail()
         shown = self._function.body[: len(self._function.body) - tail]
         self._mark_all(shown)
@@ -133,6 +135,19 @@ class _Planner:
             if name in called and isinstance(value, ir.Conditional):
                 self._splits.add(id(value))
 
+    def _find_caught(self) -> None:
+        """A ``raise`` inside a ``try`` leads to its handlers, where these do something."""
+        for statement in self._all:
+            if isinstance(statement, ir.Try):
+                handled = all_statements(tuple(x for h in statement.handlers for x in h.body))
+                if any(self._does_something(item) for item in handled):
+                    self._caught.update(id(item) for item in all_statements(statement.body))
+
+    def _does_something(self, statement: ir.Statement) -> bool:
+        if isinstance(statement, ir.Exit) and statement.kind != "raise":
+            return True
+        return any(id(item) in self._splits for item in own_expressions(statement))
+
     def _mark(self, statement: ir.Statement) -> bool:
         """Mark a statement and those inside it; returns whether it is relevant."""
         inner = [self._mark(item) for block in blocks(statement) for item in block]
@@ -153,14 +168,13 @@ class _Planner:
             case ir.Assertion(test, _):
                 return self._shares(test)
             case ir.Branch(test, body, orelse, _) if _raises(body) or _raises(orelse):
-                return self._shares(test)
+                return self._shares(test) or self._binds(statement) or id(statement) in self._caught
             case ir.Assign(_, value, _) if self._keeps(statement) and self._carriers.holds(value):
                 return True
             case ir.Assign() if self._puts(statement):
                 return True
             case _:
-                wanted = self._names | self._carriers.names
-                if any(name in wanted for name, _ in bindings(statement)):
+                if self._binds(statement):
                     return True
                 return any(self._shares_store(target) for target in stored(statement))
 
@@ -175,9 +189,16 @@ class _Planner:
             for target in stored(statement)
         )
 
+    def _binds(self, statement: ir.Statement) -> bool:
+        wanted = self._names | self._carriers.names
+        return any(name in wanted for name, _ in bindings(statement))
+
     def _shares(self, test: ir.Expression) -> bool:
         """A test that raises matters where it tells of something that other tests ask."""
         found = set(chains(test))
+        for name, value in self._bindings:
+            if name in found:
+                found.update(chains(value))
         return any(chain.rsplit(".", 1)[-1] in self._interest.switches for chain in found) or bool(
             found & self._chains
         )
@@ -302,6 +323,9 @@ class _Planner:
                 return True
             case ir.Assign() if self._puts(statement):
                 return True
+            case ir.AugmentedAssign(target, _, _, _) | ir.Assign(_, ir.Binary("+", target, _), _):
+                if self._carriers.holds(target):
+                    return True
         return any(id(item) in self._splits for item in own_expressions(statement))
 
 

@@ -12,6 +12,7 @@ from pathaudit.paths.values import (
     Symbol,
     Value,
 )
+from pathaudit.paths.walking import binds_inside, own_expressions
 
 
 class Executor(ControlMachine):
@@ -62,6 +63,10 @@ class Executor(ControlMachine):
         """Execute one statement; what cannot matter is stepped over."""
         if id(statement) not in frame.plan.statements and not isinstance(statement, ir.Exit):
             return [self.step_over(statement, state, frame)]
+        if not isinstance(statement, ir.Branch):
+            for expression in own_expressions(statement):
+                if binds_inside(expression):
+                    state = self.bound_inside(expression, state, frame)
         match statement:
             case ir.Assign():
                 return self.assign(statement, state, frame)

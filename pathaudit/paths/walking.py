@@ -88,7 +88,14 @@ def assigned_names(body: Iterable[ir.Statement]) -> frozenset[str]:
     found: set[str] = set()
     for statement in all_statements(tuple(body)):
         found.update(item.id for item in stored(statement) if isinstance(item, ir.Name))
+        for expression in own_expressions(statement):
+            found.update(item.name for item in walk(expression) if isinstance(item, ir.Walrus))
     return frozenset(found)
+
+
+def binds_inside(node: ir.Expression) -> bool:
+    """Does an expression bind a name: ``(name := value)``?"""
+    return any(isinstance(part, ir.Walrus) for part in walk(node))
 
 
 def bindings(statement: ir.Statement) -> Iterator[tuple[str, ir.Expression]]:
