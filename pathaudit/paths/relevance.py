@@ -197,7 +197,7 @@ class _Planner:
         """A test that raises matters where it tells of something that other tests ask."""
         found = set(chains(test))
         for name, value in self._bindings:
-            if name in found:
+            if name in found and _is_flag(value):
                 found.update(chains(value))
         return any(chain.rsplit(".", 1)[-1] in self._interest.switches for chain in found) or bool(
             found & self._chains
