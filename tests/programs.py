@@ -313,7 +313,6 @@ class Writer:
         self.line("try:")
         caught = context.caught or statement.handler is not None
         self.block(statement.body, replace(context, caught=caught))
-        context = replace(context, caught=False)
         if statement.handler is not None:
             self.line("except ValueError:")
             self.block(statement.handler, context)
