@@ -8,7 +8,9 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     cli
     reporters
     graph
+    labels
     audit
+    suppress
     check
     callgraph
     paths

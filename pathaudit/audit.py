@@ -1,4 +1,4 @@
-"""The pipeline: open a tree, outline it, execute its entries, judge the rules, report.
+"""The pipeline: open a tree, outline it, execute its entries, judge, accept by comment, report.
 
 This is the page to read first. Each stage is one module; what goes from one to the next is data.
 """
@@ -6,6 +6,7 @@ This is the page to read first. Each stage is one module; what goes from one to 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 
 from pathaudit import __version__
 from pathaudit.check import Answer, check_rule
@@ -23,6 +24,7 @@ from pathaudit.results import (
 )
 from pathaudit.ruleset import Ruleset
 from pathaudit.sources import SourceTree
+from pathaudit.suppress import apply_suppressions
 
 
 def audit(tree: SourceTree, rules: Ruleset, *, entry: str | None = None) -> Report:
@@ -31,10 +33,16 @@ def audit(tree: SourceTree, rules: Ruleset, *, entry: str | None = None) -> Repo
     Raises ``UsageError`` where there is nothing to audit: that must not look like success.
     """
     with _collector_paused():
-        index = build_index(tree, rules.profile)
-        _expect_entries(index, entry)
-        answers = [check_rule(index, rule, entry) for rule in rules.rules]
-    findings = sorted((x for answer in answers for x in answer.findings), key=_place)
+        return audit_index(build_index(tree, rules.profile), rules, entry=entry)
+
+
+def audit_index(index: Index, rules: Ruleset, *, entry: str | None = None) -> Report:
+    """Judge the rules on a tree that is outlined; raises as ``audit`` does."""
+    _expect_entries(index, entry)
+    tree = index.tree
+    answers = [check_rule(index, rule, entry) for rule in rules.rules]
+    accepted = apply_suppressions(index, rules.rules, answers, whole=entry is None)
+    findings = sorted(accepted, key=_place)
     entries = tuple(x for answer in answers for x in answer.entries)
     gaps = _gaps(index, answers)
     return Report(
@@ -72,8 +80,6 @@ def _expect_entries(index: Index, entry: str | None) -> None:
         )
     names = sorted({ref.name for ref in index.entries})
     if entry is not None and entry not in names:
-        from difflib import get_close_matches
-
         close = get_close_matches(entry, names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"{len(names)} classes are served"
         raise UsageError(f"{index.tree.label} serves no class {entry!r}", hint=hint)

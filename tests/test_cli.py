@@ -6,10 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO, get_args
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -69,6 +70,15 @@ def with_an_unknown_runner(tree: Path) -> None:
     model.write_text(model.read_text().replace(".batch_overlap.", ".elsewhere."))
 
 
+def with_an_accepted_runner(tree: Path) -> None:
+    """What cannot be judged is accepted by a comment."""
+    with_an_unknown_runner(tree)
+    model = tree / MODELS / "overlapped.py"
+    call = "            hidden_states, residual = run_overlapped("
+    comment = "            # pathaudit: allow[skipped-aux-capture] it captures\n"
+    model.write_text(model.read_text().replace(call, comment + call))
+
+
 def with_split_prefill(tree: Path) -> None:
     """Only a method whose findings are notes runs layers without capture."""
     without_overlap(tree)
@@ -102,6 +112,7 @@ STATUSES = [
     pytest.param(with_a_broken_model, ["--strict"], 1, id="a gap, strict"),
     pytest.param(with_an_unknown_runner, [], 0, id="unknown"),
     pytest.param(with_an_unknown_runner, ["--strict"], 1, id="unknown, strict"),
+    pytest.param(with_an_accepted_runner, ["--strict"], 0, id="unknown and accepted, strict"),
     pytest.param(with_split_prefill, [], 0, id="a note"),
     pytest.param(with_split_prefill, ["--fail-on", "warning"], 0, id="a note is no warning"),
     pytest.param(with_split_prefill, ["--fail-on", "note"], 1, id="a note where notes fail"),
@@ -188,6 +199,30 @@ MISTAKES = [
         id="nothing for a report",
     ),
     pytest.param(
+        ["graph", "OverlapedForCausalLM", "--tree", "tree"],
+        "tree serves no class 'OverlapedForCausalLM'",
+        CLASSES,
+        id="nearly a class to draw",
+    ),
+    pytest.param(
+        ["graph", "OverlappedForCausalLM.forwrd", "--tree", "tree"],
+        "OverlappedForCausalLM has no method 'forwrd'",
+        "did you mean OverlappedForCausalLM.forward?",
+        id="nearly a method",
+    ),
+    pytest.param(
+        ["graph", "OverlappedForCausalLM", "--tree", "tree", "--only", "layer"],
+        "there is no rule 'layer' to show only that",
+        "did you mean 'layers'?",
+        id="nearly a word",
+    ),
+    pytest.param(
+        ["graph", "OverlappedForCausalLM", "--tree", "tree", "--output", "no/graph.dot"],
+        "no/graph.dot: there is no folder no",
+        "create it first",
+        id="no folder for the graph",
+    ),
+    pytest.param(
         ["scan", "a\x1b[31m\nb"],
         "a\\x1b[31m\\nb: no such directory",
         "name a directory that holds sglang/",
@@ -218,6 +253,12 @@ MISUSES = [
     pytest.param(["scan", "--format", "x\x1b[31my"], "pathaudit scan", id="value"),
     pytest.param(["scan", "--output"], "pathaudit scan", id="missing value"),
     pytest.param(["scan", "a", "b"], "pathaudit scan", id="second tree"),
+    pytest.param(["graph"], "pathaudit graph", id="no entry"),
+    pytest.param(["explain"], "pathaudit explain", id="no rule"),
+    pytest.param(["rules", "lst"], "pathaudit rules", id="command of a group"),
+    pytest.param(["rules", "list", "a"], "pathaudit rules list", id="too much"),
+    pytest.param(["rules", "schema", "a"], "pathaudit rules schema", id="no kind of file"),
+    pytest.param(["graph", "A", "--depth", "-1"], "pathaudit graph", id="negative depth"),
 ]
 
 
@@ -293,9 +334,12 @@ def test_a_file_that_cannot_be_read_has_no_excerpt(monkeypatch: pytest.MonkeyPat
     assert run("scan", EXAMPLE).exit_code == 1
 
 
-@pytest.mark.parametrize("name", ["", "scan"])
+COMMANDS = ["explain", "graph", "rules", "rules list", "rules schema", "rules test", "scan"]
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_help_of_every_command(name: str) -> None:
-    result = run(*filter(None, [name]), "--help")
+    result = run(*name.split(), "--help")
     assert result.exit_code == 0
     assert result.stdout.startswith("Usage: pathaudit")
     assert "Examples:" in result.stdout or not name
@@ -303,11 +347,78 @@ def test_help_of_every_command(name: str) -> None:
 
 
 def test_every_command_has_help_that_is_tested() -> None:
-    assert sorted(main.commands) == ["scan"]
+    assert sorted(_names(main)) == COMMANDS
+
+
+def _names(group: click.Group, *above: str) -> Iterator[str]:
+    for name, command in group.commands.items():
+        yield " ".join((*above, name))
+        if isinstance(command, click.Group):
+            yield from _names(command, *above, name)
 
 
 def test_without_a_command_the_help_is_shown() -> None:
     assert "Commands:" in run().output
+
+
+def test_a_scan_draws_no_graph() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "pathaudit", "scan", str(EXAMPLE)]
+    process = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    imported = {line.rpartition("|")[2].strip() for line in process.stderr.splitlines()}
+    assert "pathaudit.audit" in imported
+    assert "networkx" not in imported
+
+
+# ---- graph ------------------------------------------------------------------------------------
+
+GRAPHS = [
+    pytest.param("text", "OverlappedForCausalLM.forward ", id="text"),
+    pytest.param("dot", "digraph pathaudit {\n", id="dot"),
+    pytest.param("mermaid", "flowchart LR\n", id="mermaid"),
+    pytest.param("json", '{\n  "schema": 1,\n', id="json"),
+]
+
+
+def graph(*options: object) -> Result:
+    return run("graph", "OverlappedForCausalLM", "--tree", EXAMPLE, *options)
+
+
+@pytest.mark.parametrize(("form", "start"), GRAPHS)
+def test_a_graph_in_each_form(form: str, start: str) -> None:
+    first, second = graph("--format", form), graph("--format", form)
+    assert (first.exit_code, first.stderr) == (0, "")
+    assert first.stdout.startswith(start)
+    assert first.stdout == second.stdout
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_graph_does_not_depend_on_the_hash_seed(form: str) -> None:
+    def drawn(seed: str) -> str:
+        words = ["graph", "OverlappedForCausalLM", "--tree", EXAMPLE, "--only", "all"]
+        command = [sys.executable, "-m", "pathaudit", *map(str, words), "--format", form]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True, cwd=ROOT
+        ).stdout
+
+    assert drawn("1") == drawn("2")
+
+
+def test_a_graph_is_narrowed() -> None:
+    whole, rule = graph("--only", "all").stdout, graph("--only", "skipped-aux-capture").stdout
+    assert "OverlappedDecoderLayer.forward" in whole
+    assert "runs layer(...)" not in rule
+    assert "... calls OverlappedModel.forward" in graph("--depth", 0).stdout
+
+
+def test_a_graph_is_written_to_a_file(tmp_path: Path) -> None:
+    assert graph("--output", tmp_path / "graph.txt").stdout == ""
+    assert "BYPASS" in (tmp_path / "graph.txt").read_text(encoding="utf-8")
+
+
+def test_the_color_of_a_graph() -> None:
+    assert "\x1b" not in graph().stdout
+    assert "\x1b[1;31m  BYPASS" in graph("--color", "always").stdout
 
 
 # ---- colour and width -------------------------------------------------------------------------
@@ -409,7 +520,7 @@ def test_a_report_file_that_cannot_be_made_is_a_mistake(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--version"], ["--help"], ["scan", "--help"], ["scan", "--nope"]],
+    [["--version"], ["--help"], ["scan", "--help"], ["scan", "--nope"], ["graph", "--help"]],
     ids=" ".join,
 )
 def test_start_up_imports_nothing_heavy(arguments: Sequence[str]) -> None:

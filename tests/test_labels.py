@@ -2,8 +2,8 @@
 
 import pytest
 
+from pathaudit.labels import Label, Outcome, compare, read_labels
 from pathaudit.results import Finding, Reach, Severity, Verdict
-from tests.labels import Label, Outcome, compare, read_labels
 
 SOURCE = '''
 """# expect: no-label-in-a-string"""

@@ -64,7 +64,8 @@ def test_every_option_and_exit_status_is_listed() -> None:
     rows = set(re.findall(r"^\| `?([-\w]+)", TEXT, re.MULTILINE))
     options = {
         name
-        for parameter in main.commands["scan"].params
+        for command in main.commands.values()
+        for parameter in command.params
         if isinstance(parameter, click.Option)
         for name in parameter.opts
     }

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from pathaudit.labels import Outcome, read_labels
 from pathaudit.ruleset import PROFILE_FILE, Rule, rules_directory
-from tests.labels import Outcome, audit_model, judge, read_labels, shipped_rules
+from tests.labels import audit_model, judge, shipped_rules
 
 RULES = shipped_rules().rules
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.labels import Outcome, audit_model, judge, read_labels
+from pathaudit.labels import Outcome, read_labels
+from tests.labels import audit_model, judge
 
 RULE = "skipped-aux-capture"
 CASES = sorted((Path(__file__).parent / "variants" / "cases").glob("*.py"))

@@ -3,7 +3,10 @@
 import click
 
 from pathaudit import __version__
+from pathaudit.cli.explain import explain
+from pathaudit.cli.graph import graph
 from pathaudit.cli.group import Program
+from pathaudit.cli.rules import rules
 from pathaudit.cli.scan import scan
 
 EXIT_STATUS = """
@@ -30,3 +33,6 @@ def main() -> None:
 
 
 main.add_command(scan)
+main.add_command(graph)
+main.add_command(explain)
+main.add_command(rules)

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 import click
 
+from pathaudit.cli.options import color_option, open_inputs, output_option
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
 from pathaudit.cli.status import Status
 
 if TYPE_CHECKING:
-    from pathaudit.results import Report
+    from pathaudit.results import EntryReport, Report
     from pathaudit.sources import SourceTree
-
-FRAMEWORK = "sglang"
 
 Format = Literal["text", "json"]
 FailOn = Literal["error", "warning", "note", "never"]
@@ -51,16 +50,10 @@ Examples:
     show_default=True,
     help="The form of the report.",
 )
-@click.option("--output", metavar="FILE", help="Write the report to a file, whole or not at all.")
+@output_option("report")
 @click.option("--verbose", is_flag=True, help="Show what holds and where, and all gaps, too.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
-@click.option(
-    "--color",
-    type=click.Choice(get_args(Color)),
-    default="auto",
-    show_default=True,
-    help="Colour the text; auto means on a terminal, unless NO_COLOR is set.",
-)
+@color_option
 @click.pass_context
 def scan(
     context: click.Context,
@@ -101,11 +94,7 @@ def scan(
 def _audit(
     target: str | None, rules: tuple[str, ...], entry: str | None
 ) -> "tuple[SourceTree, Report]":
-    from pathaudit.ruleset import load_ruleset, rules_directory
-    from pathaudit.sources import open_source
-
-    ruleset = load_ruleset(rules_directory() / FRAMEWORK, only=rules)
-    source = open_source(target, ruleset.profile.package)
+    source, ruleset = open_inputs(target, rules)
 
     # Parsing is the slowest thing to import, and the mistakes above need none of it.
     from pathaudit.audit import audit
@@ -158,11 +147,23 @@ def _excerpt(source: "SourceTree", file: str, wanted: frozenset[int]) -> dict[in
 
 def _fails(report: "Report", fail_on: FailOn, strict: bool) -> bool:
     """Does the answer fail the run? ``strict`` counts all that the answer does not cover."""
-    from pathaudit.results import Severity, Verdict, fails
+    from pathaudit.results import Severity, fails
 
     if fail_on == "never":
         return False
-    uncovered = report.gaps or any(e.verdict is Verdict.UNKNOWN for e in report.entries)
-    if strict and uncovered:
+    if strict and (report.gaps or any(_is_undecided(entry, report) for entry in report.entries)):
         return True
     return any(fails(finding, Severity(fail_on), strict=strict) for finding in report.findings)
+
+
+def _is_undecided(entry: "EntryReport", report: "Report") -> bool:
+    """Is an entry unknown for a reason that nobody accepted? A budget that ran out is a gap."""
+    from pathaudit.results import Verdict
+
+    accepted = {
+        (f.rule, f.file, f.line, f.column) for f in report.findings if f.suppressed is not None
+    }
+    unknown = (site for site in entry.sites if site.verdict is Verdict.UNKNOWN)
+    return entry.verdict is Verdict.UNKNOWN and any(
+        (entry.rule, site.file, site.line, site.column) not in accepted for site in unknown
+    )

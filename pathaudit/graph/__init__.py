@@ -2,11 +2,10 @@
 
 from difflib import get_close_matches
 
-import msgspec
 import networkx as nx
 
-from pathaudit.audit import audit
-from pathaudit.callgraph import CallGraph, view_graph
+from pathaudit.audit import audit_index
+from pathaudit.callgraph import CallGraph
 from pathaudit.errors import UsageError
 from pathaudit.graph.arms import never_taken
 from pathaudit.graph.entry import Entry, find_entry
@@ -14,10 +13,9 @@ from pathaudit.graph.overlay import lay_verdicts, mark_never, name_callees
 from pathaudit.graph.pruning import prune
 from pathaudit.graph.reading import follow_layers
 from pathaudit.graph.runs import add_runs, drop_readers
-from pathaudit.graph.views import descendants
 from pathaudit.index import FunctionRef, Index, build_index
 from pathaudit.paths import ask
-from pathaudit.results import GraphEdge, GraphView, Report
+from pathaudit.results import GraphEdge, GraphView, Report, Source
 from pathaudit.ruleset import Rule, Ruleset
 from pathaudit.sources import SourceTree
 
@@ -42,8 +40,8 @@ def graph(
     """
     rule = _rule(rules, only)
     name, _, method = entry.partition(".")
-    report = audit(tree, Ruleset(rules.profile, (rule,), rules.directory), entry=name)
     index = build_index(tree, rules.profile)
+    report = audit_index(index, Ruleset(rules.profile, (rule,), rules.directory), entry=name)
     found = find_entry(index, name, method)
     return prune(_draw(index, rule, report, found), only, depth)
 
@@ -65,19 +63,31 @@ def _draw(index: Index, rule: Rule, report: Report, entry: Entry) -> GraphView:
     question = ask(rule, index.profile, entry.writes, entry.stacks)
     builder = CallGraph(index, question)
     root = _build(builder, entry)
-    view = view_graph(builder, root, report, rule.id, everything=True)
-    view = name_callees(msgspec.structs.replace(view, entry=entry.name))
-    roots = _naming(index, view, entry.stacks)
-    flow = follow_layers(index, entry, tuple(sorted(roots)))
+    view = name_callees(_view(builder, root, entry.name, rule, report.source))
+    flow = follow_layers(index, entry, _naming(index, view, entry.stacks))
     view = add_runs(drop_readers(view, index, entry.layers), flow)
     view = lay_verdicts(view, report, question.collecting)
-    return mark_never(view, never_taken(flow, roots))
+    return mark_never(view, never_taken(flow))
+
+
+def _view(builder: CallGraph, root: str, name: str, rule: Rule, source: Source) -> GraphView:
+    """What was built as data, nodes in depth-first order."""
+    nodes = list(nx.dfs_preorder_nodes(builder.graph, root))
+    return GraphView(
+        entry=name,
+        source=source,
+        rule=rule.id,
+        nodes=tuple(builder.graph.nodes[node]["data"] for node in nodes),
+        edges=tuple(data["data"] for _, _, data in builder.graph.out_edges(nodes, data=True)),
+        resolutions=dict(sorted(builder.resolutions.items())),
+    )
 
 
 def _build(builder: CallGraph, entry: Entry) -> str:
-    """Add an entry, and what is judged of it even if no call that can be followed leads there."""
+    """Add an entry, and what runs its layers even if no call that can be followed leads there."""
     root = builder.add_entry(entry.instance, entry.method)
-    for instance, method in entry.audited:
+    runs = any(data["data"].kind == "run" for _, data in builder.graph.nodes(data=True))
+    for instance, method in entry.within if entry.judged or not runs else ():
         node = builder.add_entry(instance, method)
         if node not in nx.descendants(builder.graph, root) | {root}:
             edge = GraphEdge(source=root, target=node, resolution="unknown")
@@ -85,12 +95,7 @@ def _build(builder: CallGraph, entry: Entry) -> str:
     return root
 
 
-def _naming(index: Index, view: GraphView, stacks: frozenset[str]) -> frozenset[FunctionRef]:
-    """The functions that name the layers and were not handed them."""
-    below = descendants(view, (node.id for node in view.nodes if node.kind == "handoff"))
-    refs = {
-        FunctionRef(node.file, node.label)
-        for node in view.nodes
-        if node.kind == "function" and node.id not in below
-    }
-    return frozenset(ref for ref in refs if index.attributes_of(ref) & stacks)
+def _naming(index: Index, view: GraphView, stacks: frozenset[str]) -> tuple[FunctionRef, ...]:
+    """The functions that name the layers of an object."""
+    refs = {FunctionRef(node.file, node.label) for node in view.nodes if node.kind == "function"}
+    return tuple(ref for ref in sorted(refs) if index.attributes_of(ref) & stacks)

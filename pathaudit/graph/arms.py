@@ -13,13 +13,10 @@ from pathaudit.index.types import Scope
 Place: TypeAlias = tuple[str, int, str]  # file, line, and "if" or "else"
 
 
-def never_taken(flow: Flow, roots: frozenset[FunctionRef]) -> frozenset[Place]:
-    """The arms that cannot be taken in the functions that were given layers by ``roots``."""
+def never_taken(flow: Flow) -> frozenset[Place]:
+    """The arms that cannot be taken with the layers and literals that functions are given."""
     return frozenset(
-        place
-        for ref, known in flow.functions.items()
-        if ref not in roots
-        for place in _Tests(flow, ref, known).never()
+        place for ref, known in flow.functions.items() for place in _Tests(flow, ref, known).never()
     )
 
 
@@ -95,17 +92,21 @@ class _Tests:
                 yield self._file, first.lineno, "else"
 
     def _outcome(self, test: ast.expr) -> bool | None:
+        negated = False
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, negated = test.operand, not negated
+        outcome = self._decided(test)
+        return outcome if outcome is None else outcome is not negated
+
+    def _decided(self, test: ast.expr) -> bool | None:
         match test:
             case ast.Name(name) if name in self._literals:
                 return bool(self._literals[name])
-            case ast.UnaryOp(ast.Not(), inner):
-                outcome = self._outcome(inner)
-                return None if outcome is None else not outcome
             case ast.Compare(left, [operator], [ast.Constant(value)]):
                 return self._compared(left, operator, value)
-            case ast.Call(ast.Name("isinstance"), [ast.Name(name), cls]):
-                return self._is_instance(name, cls)
-            case ast.Call(ast.Name("isinstance"), [ast.Subscript(ast.Name(name)), cls]):
+            case ast.Call(
+                ast.Name("isinstance"), [ast.Name(name) | ast.Subscript(ast.Name(name)), cls]
+            ):
                 return self._is_instance(name, cls)
             case _:
                 return None
@@ -168,10 +169,10 @@ def _stored(nodes: list[ast.AST]) -> dict[str, list[ast.expr | None]]:
 def _literals(known: Known) -> dict[str, object]:
     """Parameters that are the same literal at each call."""
     found: dict[str, object] = {}
-    for name, values in known.constants.items():
+    for name, values in known.literals.items():
         value = next(iter(values)) if len(values) == 1 else None
         if value is not None:
-            found[name] = ast.literal_eval(value)
+            found[name] = value.value
     return found
 
 

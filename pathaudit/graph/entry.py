@@ -15,13 +15,15 @@ HELD_DEPTH = 4
 class Entry(Struct, frozen=True, eq=False):
     """A method of a served class; ``writes`` are the stores of a setter that arms a feature.
 
-    ``audited`` are the methods in which rules judge it.
+    ``within`` are the methods that run its layers: those in which rules judge it, if they do, or
+    else those of the objects that hold layers.
     """
 
     instance: Instance
     method: FunctionRef
     name: str
-    audited: tuple[tuple[Instance, FunctionRef], ...]
+    within: tuple[tuple[Instance, FunctionRef], ...]
+    judged: bool
     writes: tuple[Write, ...]
     stacks: frozenset[str]
     layers: frozenset[ClassRef]
@@ -34,21 +36,32 @@ def find_entry(index: Index, name: str, method: str = "") -> Entry:
     ``UsageError`` for a method that the class has not.
     """
     instance = Instance(next(ref for ref in index.entries if ref.name == name))
-    chosen = _method(index, instance.cls, method)
+    called, ref = _method(index, instance.cls, method)
     subjects = find_subjects(index, name)
-    stacks = frozenset[str]().union(*(item.stacks for item in subjects))
     owners = [inner for item in _owners(subjects, instance) for inner in _held(index, item)]
+    stacks = frozenset[str]().union(*(item.stacks for item in subjects))
     if not stacks:
         stacks = frozenset[str]().union(*(index.stacks_of(item) for item in owners))
+    within = [(item.instance, item.root) for item in subjects if item.method == called]
+    if not subjects and called == index.profile.modules.call:
+        within = list(_forwards(index, owners))
     return Entry(
         instance,
-        chosen[1],
-        f"{name}.{chosen[0]}",
-        tuple((item.instance, item.root) for item in subjects if item.method == chosen[0]),
+        ref,
+        f"{name}.{called}",
+        tuple(within),
+        bool(subjects),
         subjects[0].writes if subjects else (),
         stacks,
         _classes(index.types.attribute(item, stack) for item in owners for stack in stacks),
     )
+
+
+def _forwards(index: Index, owners: Iterable[Instance]) -> Iterator[tuple[Instance, FunctionRef]]:
+    for item in owners:
+        found = index.modules.method(item.cls, index.profile.modules.call)
+        if found is not None and index.stacks_of(item):
+            yield item, found[0]
 
 
 def _method(index: Index, cls: ClassRef, method: str) -> tuple[str, FunctionRef]:

@@ -8,7 +8,6 @@ from pathaudit.graph.entry import Entry
 from pathaudit.index import FunctionRef, Index, Instance
 
 MAXIMUM_FUNCTIONS = 200
-Constant = str | None  # the text of a literal; nothing where a value is not one
 
 
 class Origin(IntEnum):
@@ -34,6 +33,13 @@ class Origin(IntEnum):
         return Origin.LAYERS if self.is_layers else self
 
 
+class Literal(Struct, frozen=True):
+    """A literal argument; its type tells ``True`` from ``1``."""
+
+    type: str
+    value: object
+
+
 class Given(Struct, frozen=True):
     """A call that gives layers, or something made of them, to a function of the tree."""
 
@@ -43,10 +49,14 @@ class Given(Struct, frozen=True):
 
 
 class Known(Struct, eq=False):
-    """What is known of a function: what it is given, holds, returns and does with it."""
+    """What is known of a function: what it is given, holds, returns and does with it.
+
+    ``literals`` are by parameter, nothing among them for another argument. ``runs`` are callees
+    that were made of layers, by line.
+    """
 
     given: dict[str, Origin]
-    constants: dict[str, set[Constant]]
+    literals: dict[str, set[Literal | None]]
     names: dict[str, Origin]
     calls: dict[FunctionRef, Given]
     runs: dict[int, str]
@@ -58,6 +68,7 @@ class Flow:
 
     def __init__(self, index: Index, entry: Entry) -> None:
         self.functions: dict[FunctionRef, Known] = {}
+        self.names: set[str] = set()
         self.fields: set[str] = set()
         self.index = index
         self.entry = entry
@@ -69,6 +80,7 @@ class Flow:
             if len(self.functions) >= MAXIMUM_FUNCTIONS or not self.index.modules.function(ref):
                 return None
             self.functions[ref] = Known({}, {}, {}, {}, {})
+            self.names.add(ref.qualname.rpartition(".")[2])
             self.changed = True
         return self.functions[ref]
 

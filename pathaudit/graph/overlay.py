@@ -46,7 +46,7 @@ def _tell_captures(
     view: GraphView, said: Mapping[tuple[str, int], _Said], verbs: frozenset[str]
 ) -> GraphView:
     evidence = {place for item in said.values() for place in item.evidence}
-    below = _below_handoffs(view)
+    below = descendants(view, (node.id for node in view.nodes if node.kind == "handoff"))
 
     def captures(node: GraphNode) -> bool:
         verb = node.label.rpartition(".")[2] in verbs and node.id not in below
@@ -59,10 +59,6 @@ def _tell_captures(
         for node in view.nodes
     )
     return msgspec.structs.replace(view, nodes=tuple(nodes))
-
-
-def _below_handoffs(view: GraphView) -> frozenset[str]:
-    return descendants(view, (node.id for node in view.nodes if node.kind == "handoff"))
 
 
 def _said(report: Report, rule: str) -> dict[tuple[str, int], _Said]:
@@ -111,11 +107,10 @@ def _judged(node: GraphNode, said: Mapping[tuple[str, int], _Said]) -> GraphNode
 def _mark_excluded(view: GraphView) -> GraphView:
     """Mark runs in a judged function that were not judged: its assumptions do not lead there."""
     judged = {node.id for node in view.nodes if node.mark}
-    below = _below_handoffs(view)
     sources = {edge.source for edge in view.edges}
     inside = _inside(view)
     found: set[str] = set()
-    pending = [node for node in functions_of(view, judged) if node not in below]
+    pending = list(functions_of(view, judged))
     while pending:
         fresh = [node for node in inside.get(pending.pop(), ()) if node.id not in judged]
         found |= {x.id for x in fresh if x.kind == "run" or _hands_on(x, sources)}

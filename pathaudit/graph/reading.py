@@ -8,9 +8,18 @@ function may be said to get what it does not; nothing is judged by it.
 import ast
 from collections.abc import Iterator
 
-from pathaudit.graph.arguments import arguments, named, parameters, receiver
+from pathaudit.graph.arguments import (
+    Argument,
+    chain,
+    last_name,
+    named,
+    parameters,
+    receiver_of,
+    values,
+    written,
+)
 from pathaudit.graph.entry import Entry
-from pathaudit.graph.flow import Constant, Flow, Given, Known, Origin
+from pathaudit.graph.flow import Flow, Given, Known, Literal, Origin
 from pathaudit.index import ClassRef, ClassType, FunctionRef, FunctionType, Index, Instance
 from pathaudit.index.types import Scope
 
@@ -26,10 +35,15 @@ ADDING = frozenset({"add", "append", "appendleft", "extend", "insert"})
 
 
 def follow_layers(index: Index, entry: Entry, roots: tuple[FunctionRef, ...]) -> Flow:
-    """Read functions until nothing new is found out, as far as there are not too many."""
+    """Read functions from ``roots`` on until nothing new is found out.
+
+    What calls the roots is not read, so they may be given anything else.
+    """
     flow = Flow(index, entry)
     for ref in roots:
-        flow.known(ref)
+        known = flow.known(ref)
+        if known is not None:
+            known.literals |= {name: {None} for name in parameters(index, ref)}
     for _ in range(MAXIMUM_ROUNDS):
         flow.changed = False
         for ref in list(flow.functions):
@@ -158,15 +172,15 @@ class _Reading:
     def _attribute(self, node: ast.Attribute) -> Origin:
         if node.attr in self._flow.entry.stacks:
             return Origin.LAYERS
-        chain, base = _chain(node)
+        names, base = chain(node)
         if self.origin(base).is_layers:
-            return Origin.MADE if self._flow.is_method(chain) else Origin.NEITHER
+            return Origin.MADE if self._flow.is_method(names) else Origin.NEITHER
         kept = node.attr in self._flow.fields and self.origin(node.value)
         return Origin.MADE if kept else Origin.NEITHER
 
     def _result(self, node: ast.Call) -> Origin:
-        given = max((self.origin(item) for _, item in arguments(node)), default=Origin.NEITHER)
-        name = _last_name(node.func)
+        given = max((self.origin(item) for _, item in values(node)), default=Origin.NEITHER)
+        name = last_name(node.func)
         if name in PASSING:
             return given
         if isinstance(node.func, ast.Attribute) and name in CONTAINED:
@@ -182,20 +196,23 @@ class _Reading:
     # ---- what calls do ----
 
     def _call(self, node: ast.Call) -> None:
-        given = [(name, item, self.origin(item)) for name, item in arguments(node)]
-        carried = any(origin for _, _, origin in given)
-        if carried and isinstance(node.func, ast.Attribute) and node.func.attr in ADDING:
-            self._hold(node.func.value, max(origin for _, _, origin in given))
+        given = [Argument(name, item, self.origin(item)) for name, item in values(node)]
+        origin = max((item.origin for item in given), default=Origin.NEITHER)
+        if origin and isinstance(node.func, ast.Attribute) and node.func.attr in ADDING:
+            self._hold(node.func.value, origin)
         if self._runs(node.func):
-            self._known.runs.setdefault(node.lineno, _written(node.func))
-        if carried or self._on_made(node):
+            self._known.runs.setdefault(node.lineno, written(node.func))
+        if origin or self._on_made(node):
             for target in self._targets(node):
-                self._give(target, node, given, carried=carried)
+                self._give(target, node, given)
+        elif last_name(node.func) in self._flow.names:
+            for target in self._targets(node):
+                if isinstance(target, FunctionRef) and target in self._flow.functions:
+                    self._note_literals(target, given)
 
     def _runs(self, function: ast.expr) -> bool:
         """Is something called that was made of layers? Calls of layers themselves are known."""
-        base = _chain(function)[1] if isinstance(function, ast.Attribute) else function
-        if isinstance(function, ast.Attribute) and self.origin(base).is_layers:
+        if isinstance(function, ast.Attribute) and self.origin(chain(function)[1]).is_layers:
             return False
         return self.origin(function) is Origin.MADE
 
@@ -220,91 +237,51 @@ class _Reading:
                 if method is not None:
                     yield method[0]
 
-    def _give(
-        self,
-        target: FunctionRef | ClassRef,
-        node: ast.Call,
-        given: list[tuple[str | None, ast.expr, Origin]],
-        *,
-        carried: bool,
-    ) -> None:
-        if isinstance(target, ClassRef):
-            found = self._index.modules.method(target, "__init__")
-            if found is None:
-                names = list(self._index.field_names(target))
-                for name, _, origin in named(names, given):
-                    if origin:
-                        self._flow.keep(name)
-                return
-            target = found[0]
+    def _give(self, target: FunctionRef | ClassRef, node: ast.Call, given: list[Argument]) -> None:
+        """Hand arguments to a function, or to what makes an object of a class."""
+        if isinstance(target, FunctionRef):
+            self._give_function(target, node, given)
+            return
+        method = self._index.modules.method(target, "__init__")
+        if method is not None:
+            self._give_function(method[0], node, given)
+            return
+        for name, item in named(list(self._index.field_names(target)), given):
+            if item.origin:
+                self._flow.keep(name)
+
+    def _give_function(self, target: FunctionRef, node: ast.Call, given: list[Argument]) -> None:
         known = self._flow.known(target)
         if known is None:
             return
-        origin = max((origin for _, _, origin in given), default=Origin.NEITHER)
+        origin = max((item.origin for item in given), default=Origin.NEITHER)
         first = self._known.calls.get(target)
         if first is None or origin > first.origin:
-            self._known.calls[target] = Given(node.lineno, _written(node.func), origin)
-        names = parameters(self._index, target)
-        receiver = receiver(self._index, target)
-        if receiver and (carried or self._on_made(node)):
+            self._known.calls[target] = Given(node.lineno, written(node.func), origin)
+        receiver = receiver_of(self._index, target)
+        if receiver:
             self._pass(known, receiver, Origin.MADE)
-        for name, _, origin in named(names, given):
-            self._pass(known, name, origin)
-        self._note_constants(target, known, names, given)
+        for name, item in named(parameters(self._index, target), given):
+            self._pass(known, name, item.origin)
+        self._note_literals(target, given)
 
     def _pass(self, known: Known, name: str, origin: Origin) -> None:
         if origin > known.given.get(name, Origin.NEITHER):
             known.given[name] = origin
             self._flow.changed = True
 
-    def _note_constants(
-        self,
-        target: FunctionRef,
-        known: Known,
-        names: list[str],
-        given: list[tuple[str | None, ast.expr, Origin]],
-    ) -> None:
+    def _note_literals(self, target: FunctionRef, given: list[Argument]) -> None:
         """Remember literal arguments: a test of one has the same outcome at each call."""
-        values: dict[str, Constant] = dict.fromkeys(names)
-        if not any(isinstance(item, ast.Starred) or name == "**" for name, item, _ in given):
+        names = parameters(self._index, target)
+        found: dict[str, Literal | None] = dict.fromkeys(names)
+        if not any(item.is_open for item in given):
             defaults = self._index.constant_defaults(target)
-            values.update({name: repr(defaults[name]) for name in names if name in defaults})
-        for name, item, _ in named(names, given):
-            values[name] = ast.unparse(item) if isinstance(item, ast.Constant) else None
-        for name, value in values.items():
-            known.constants.setdefault(name, set()).add(value)
-
-
-# ---- syntax ----
-
-
-def _chain(node: ast.Attribute) -> tuple[tuple[str, ...], ast.expr]:
-    """``layer.mlp.gate`` as the names after the first expression, and that expression."""
-    names = [node.attr]
-    value = node.value
-    while isinstance(value, ast.Attribute):
-        names.append(value.attr)
-        value = value.value
-    return tuple(reversed(names)), value
-
-
-def _last_name(node: ast.expr) -> str:
-    match node:
-        case ast.Name(name) | ast.Attribute(_, name):
-            return name
-        case _:
-            return ""
-
-
-def _written(node: ast.expr) -> str:
-    """A callee as it is written, without what stands in brackets."""
-    match node:
-        case ast.Name(name):
-            return name
-        case ast.Attribute():
-            chain, base = _chain(node)
-            return ".".join((_written(base), *chain))
-        case ast.Subscript(value):
-            return f"{_written(value)}[...]"
-        case _:
-            return "(...)"
+            found |= {
+                name: Literal(type(value).__name__, value)
+                for name, value in defaults.items()
+                if name in found
+            }
+        found |= {name: item.literal for name, item in named(names, given)}
+        known = self._flow.functions[target].literals
+        for name, literal in found.items():
+            known.setdefault(name, set()).add(literal)

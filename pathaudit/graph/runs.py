@@ -12,13 +12,13 @@ from pathaudit.results import GraphEdge, GraphNode, GraphView
 
 
 def drop_readers(view: GraphView, index: Index, layers: frozenset[ClassRef]) -> GraphView:
-    """Tell methods of a layer that run it from others: those become plain calls."""
+    """Tell calls that run a layer from those of its parts and other methods: plain calls."""
 
     def runs(name: str) -> bool:
         modules = index.profile.modules
         if any(fnmatchcase(name, glob) for glob in modules.runs):
             return True
-        holders = [cls for cls in layers if index.modules.method(cls, name)]
+        holders = [cls for cls in layers if _has(index, cls, name)]
         entered = (index.entered(x, name) & index.entered(x, modules.call) for x in holders)
         return any(entered) or not holders
 
@@ -28,6 +28,10 @@ def drop_readers(view: GraphView, index: Index, layers: frozenset[ClassRef]) -> 
 
     nodes = tuple(msgspec.structs.replace(node, kind=kind(node)) for node in view.nodes)
     return msgspec.structs.replace(view, nodes=nodes)
+
+
+def _has(index: Index, cls: ClassRef, name: str) -> bool:
+    return name in index.attributes_stored(cls) or index.modules.method(cls, name) is not None
 
 
 def add_runs(view: GraphView, flow: Flow) -> GraphView:

@@ -91,3 +91,16 @@ def calls_with_loops(
             yield loops, child
         inner = (*loops, child) if isinstance(child, ast.For) else loops
         yield from calls_with_loops(child, inner)
+
+
+def first_line(statement: ast.stmt) -> int:
+    """The line where a statement begins, with the decorators of a function or class."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(item.lineno for item in decorators)])
+
+
+def header_lines(statement: ast.stmt) -> range:
+    """The lines of a statement; of one with a body, those before the body begins."""
+    body: list[ast.stmt] = getattr(statement, "body", [])
+    last = first_line(body[0]) - 1 if body else statement.end_lineno
+    return range(statement.lineno, max(statement.lineno, last or 0) + 1)

@@ -1,5 +1,6 @@
-"""One module per output format, ``text`` and ``json``, each with ``render(report, out)``.
+"""One module per output format, each with ``render(answer, out)``.
 
-The other modules are the parts of ``text``, from the finding down to the character.
+Reports are written by ``text`` and ``json``, graphs by ``tree``, ``dot``, ``mermaid`` and ``json``.
+The other modules are their parts, from the finding or the branch down to the character.
 A reporter sees ``results`` and nothing else, and escapes what comes from the audited code.
 """

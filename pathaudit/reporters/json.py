@@ -1,33 +1,33 @@
-"""The report for programs: JSON, the same bytes for the same report, and its schema."""
+"""Answers for programs: JSON, the same bytes for the same answer, and its schema."""
 
 import json
 from typing import TextIO
 
 import msgspec
 
-from pathaudit.results import Report
+from pathaudit.results import GraphView, Report
 
 _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")
 
 
-def render(report: Report, out: TextIO) -> None:
-    """Write the report to ``out``, indented by two spaces and ended by a newline.
+def render(answer: Report | GraphView, out: TextIO) -> None:
+    """Write a report or a graph to ``out``, indented by two spaces and ended by a newline.
 
     The text is ASCII without control characters, so that names from the audited code reach no
     terminal unescaped and an undecodable file name (a lone surrogate) cannot break the output.
     """
-    fields: dict[str, object] = msgspec.to_builtins(report)
+    fields: dict[str, object] = msgspec.to_builtins(answer)
     out.write(json.dumps(_ordered(fields), indent=2).replace("\x7f", "\\u007f") + "\n")
 
 
-def schema() -> dict[str, object]:
-    """Return the JSON Schema (draft 2020-12) of what ``render`` writes."""
-    definitions: dict[str, dict[str, object]] = msgspec.json.schema(Report)["$defs"]
+def schema(kind: type[Report] | type[GraphView] = Report) -> dict[str, object]:
+    """Return the JSON Schema (draft 2020-12) of what ``render`` writes for a kind of answer."""
+    definitions: dict[str, dict[str, object]] = msgspec.json.schema(kind)["$defs"]
     for definition in definitions.values():
         _require_all(definition)
-    # msgspec refers to the report's definition, but "additionalProperties" beside a reference
+    # msgspec refers to the answer's definition, but "additionalProperties" beside a reference
     # would forbid all that it refers to: so that definition becomes the document.
-    document = definitions.pop("Report")
+    document = definitions.pop(kind.__name__)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **document,
@@ -49,4 +49,4 @@ def _require_all(definition: dict[str, object]) -> None:
 
 def _ordered(fields: dict[str, object]) -> dict[str, object]:
     """Put the fields that a reader looks for first in front, in the order of the documentation."""
-    return {name: fields[name] for name in _FIRST} | fields
+    return {name: fields[name] for name in _FIRST if name in fields} | fields

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from pathaudit.reporters.branches import CUT, Arc, arcs, described, folded, handed, word_of
+from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.phrases import condition_text
 from pathaudit.reporters.terminal import GLUE, cut
 from pathaudit.results import GraphNode, GraphView
@@ -60,8 +61,8 @@ def _styles(nodes: tuple[GraphNode, ...], names: dict[str, str]) -> Iterator[str
     for name, style in _CLASSES.items():
         members = [names[node.id] for node in nodes if name in (node.kind, _class_of(node.mark))]
         if members:
-            yield f"classDef {name} {style}"
-            yield f"class {','.join(members)} {name}"
+            yield f"classDef is_{name} {style}"  # some of the bare names are words of Mermaid
+            yield f"class {','.join(members)} is_{name}"
 
 
 def _class_of(mark: str) -> str:
@@ -73,7 +74,7 @@ def _label(node: GraphNode) -> str:
     if node.mark and node.kind != "arm":
         lines.append(word_of(node.mark))
     if node.kind != "call":
-        lines.append(f"{node.file.rpartition('/')[2]}:{node.line}")
+        lines.append(f"{visible(node.file.rpartition('/')[2])}:{node.line}")
     return _text(lines)
 
 

@@ -14,7 +14,7 @@ from pathaudit.reporters.terminal import GLUE, Line, paint, wrap
 from pathaudit.results import GraphNode, GraphView
 
 _NARROWEST = 40
-_ROOM = 24  # columns that a text gets, however deep it stands
+_ROOM = 24  # columns that a text gets, however deep it stands, if there are three times as many
 _LINES = 6  # lines of one text
 _PLACE = 9  # columns of a line number with spaces in front
 _STYLES = {"bypass": "error", "captures": "good", "unknown": "unknown"}
@@ -61,6 +61,8 @@ def _lines(view: GraphView, guides: _Guides, width: int) -> Iterator[Line]:
         del files[len(branch.last) :]
         yield from _Entry(branch, guides, width, files[-1] if files else "").lines()
         files.append(branch.body.file)
+    if len(view.nodes) == 1:
+        yield (("", f"{guides.end}runs no layers, as far as its calls could be followed"),)
     yield ()
     yield from _summary(view, width)
 
@@ -72,19 +74,26 @@ class _Entry:
         self._branch = branch
         self._node = branch.node
         self._width = width
+        self._least = min(_ROOM, width // 3)
         self._file = file  # the one that line numbers are of, where the node stands
         last = branch.last
         above = "".join(guides.blank if end else guides.through for end in last[:-1])
-        self._first = above + ((guides.end if last[-1] else guides.fork) if last else "")
+        first = above + ((guides.end if last[-1] else guides.fork) if last else "")
         below = above + ((guides.blank if last[-1] else guides.through) if last else "")
-        self._more = below + ("  " if branch.leaf else guides.remark)
+        self._first = self._near(first)
+        self._more = self._near(below + ("  " if branch.leaf else guides.remark))
+
+    def _near(self, guides: str) -> str:
+        """As many guides as leave room for a text, those nearest to it."""
+        room = self._width - self._least - 2 * _PLACE - 1
+        return guides if len(guides) <= room else CUT + guides[len(guides) - room + len(CUT) :]
 
     def lines(self) -> Iterator[Line]:
         text = sentence(self._branch) + " (above)" * self._branch.again
         mark = f"  {self._mark()}" * bool(self._mark())
         place = self._place(cell_len(self._first + text + mark))
         first = self._width - cell_len(self._first + mark + place)
-        first = max(first, min(_ROOM, cell_len(text)))
+        first = max(first, min(self._least, cell_len(text)))
         room = max(self._width - cell_len(self._more), first)
         for number, part in enumerate(_shortened(wrap(text, room, room - first))):
             gap = " " * (first - cell_len(part))
@@ -156,7 +165,7 @@ def _summary(view: GraphView, width: int) -> Iterator[Line]:
     total = counted(sum(view.resolutions.values()), "call").replace(" ", GLUE)
     text = (
         f"{visible(view.entry)} in {source_name(view.source)}; "
-        f"{visible(view.rule)}: {', '.join(marks) or 'nothing judged'}; "
+        f"{visible(view.rule)}: {', '.join(marks) or 'nothing to judge'}; "
         f"{unknown}{GLUE}of{GLUE}{total} could not be looked up"
     )
     for number, line in enumerate(wrap(text, width - 2, -2)):

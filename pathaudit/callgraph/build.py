@@ -5,12 +5,20 @@ out about a place is laid over it by line.
 """
 
 import builtins
-from collections.abc import Iterator
 
 import networkx as nx
 from msgspec import Struct
 
 from pathaudit import ir
+from pathaudit.callgraph.telling import (
+    is_layer_method,
+    is_layers,
+    layers_text,
+    loop_label,
+    names_in,
+    receiver_note,
+    stack_of,
+)
 from pathaudit.index import External, FunctionRef, Index, Instance, Types
 from pathaudit.lower import LoweringError, lower_function, render
 from pathaudit.paths.attributes import Place
@@ -23,20 +31,15 @@ from pathaudit.paths.values import (
     ClassValue,
     Closure,
     Element,
-    Items,
-    Made,
     Member,
-    Sequence,
-    Stack,
     Symbol,
     Value,
-    View,
     carries,
     plain,
     text_of,
 )
 from pathaudit.paths.walking import bindings, children, own_expressions
-from pathaudit.results import GraphEdge, GraphNode, GraphView, Report, Source, Verdict
+from pathaudit.results import GraphEdge, GraphNode
 
 MAXIMUM_DEPTH = 12
 
@@ -94,7 +97,7 @@ class CallGraph:
         outline = self._index.modules.outline(ref.file)
         found = self._index.modules.function(ref)
         line = found.node.lineno if found else 1
-        self._add(node, "function", ref.qualname, ref.file, line, _receiver_note(ref, owner))
+        self._add(node, "function", ref.qualname, ref.file, line, receiver_note(ref, owner))
         if outline is None or found is None or depth > self._depth:
             return node
         try:
@@ -189,18 +192,18 @@ class CallGraph:
         value: Value | None = None
         if statement.iterable is not None:
             value = self._evaluator.value(statement.iterable, state, site.place)
-        layers = "" if value is None else _layers_text(value)
-        label = _loop_label(statement)
+        layers = "" if value is None else layers_text(value)
+        label = loop_label(statement)
         inner = self._inside(site, "loop", label, statement.region, layers)
         if statement.target is not None:
             state = self._bind_target(statement.target, value, state)
         return self._body(statement.body, state, inner)
 
     def _bind_target(self, target: ir.Expression, value: Value | None, state: State) -> State:
-        names = [item.id for item in _names(target)]
+        names = [item.id for item in names_in(target)]
         for name in names:
             state = state.bind(name, Symbol(name))
-        stack = _stack_of(value)
+        stack = stack_of(value)
         if stack is not None and names:
             state = state.bind(names[-1], Element(stack, Symbol(names[0])))
         return state
@@ -230,8 +233,8 @@ class CallGraph:
         if isinstance(function, Member) and isinstance(function.owner, Accumulator):
             self._inside(site, "capture", render(node.function), node.region)
             return
-        layers = [value for value in given if _is_layers(value)]
-        if isinstance(function, Element) or _is_layer_method(function):
+        layers = [value for value in given if is_layers(value)]
+        if isinstance(function, Element) or is_layer_method(function):
             site = self._inside(site, "run", f"{render(node.function)}(...)", node.region)
         elif layers:
             note = plain(text_of(layers[0]))
@@ -338,131 +341,7 @@ class CallGraph:
         return tuple(bound.items())
 
 
-def view_graph(
-    builder: CallGraph, root: str, report: Report, rule: str, *, everything: bool = False
-) -> GraphView:
-    """The graph as data for reporters: what leads to layers, with the verdicts laid over it."""
-    kept = _kept(builder.graph, root, everything=everything)
-    marks = _marks(report, rule)
-    nodes = [_marked(builder.graph.nodes[node]["data"], marks) for node in kept]
-    edges = [
-        data["data"]
-        for source in kept
-        for _, target, data in builder.graph.out_edges(source, data=True)
-        if target in kept
-    ]
-    return GraphView(
-        entry=builder.graph.nodes[root]["data"].label,
-        source=Source(label=report.source.label, version=report.source.version),
-        rule=rule,
-        nodes=tuple(nodes),
-        edges=tuple(edges),
-        resolutions=dict(sorted(builder.resolutions.items())),
-    )
-
-
-def _kept(graph: "nx.DiGraph[str]", root: str, *, everything: bool) -> list[str]:
-    """Nodes in depth-first order that lead to a layer, a handoff or a capture, or follow one."""
-    wanted = {
-        node
-        for node, data in graph.nodes(data=True)
-        if everything or data["data"].kind in ("run", "handoff", "capture")
-    }
-    leading = set(wanted)
-    for node in wanted:
-        leading |= nx.ancestors(graph, node)
-        if graph.nodes[node]["data"].kind == "handoff":
-            leading |= {
-                inner
-                for inner in nx.descendants(graph, node)
-                if graph.nodes[inner]["data"].kind == "function"
-            }
-    order = list(nx.dfs_preorder_nodes(graph, root))
-    return [node for node in order if node in leading or node == root]
-
-
-def _marks(report: Report, rule: str) -> dict[tuple[str, int], str]:
-    names = {Verdict.HOLDS: "captures", Verdict.VIOLATED: "bypass", Verdict.UNKNOWN: "unknown"}
-    marks = {
-        (site.file, site.line): names[site.verdict]
-        for entry in report.entries
-        if entry.rule == rule
-        for site in entry.sites
-    }
-    for finding in report.findings:
-        if finding.rule == rule:
-            mark = "bypass" if finding.reach == "reachable" else str(finding.reach)
-            marks[(finding.file, finding.line)] = mark
-    return marks
-
-
-def _marked(node: GraphNode, marks: dict[tuple[str, int], str]) -> GraphNode:
-    if node.kind not in ("loop", "handoff", "run"):
-        return node
-    mark = marks.get((node.file, node.line), "")
-    return GraphNode(
-        id=node.id,
-        kind=node.kind,
-        label=node.label,
-        file=node.file,
-        line=node.line,
-        mark=mark,
-        detail=node.detail,
-    )
-
-
-def _receiver_note(ref: FunctionRef, owner: str) -> str:
-    defined = ref.qualname.rpartition(".")[0]
-    return f"of {owner}" if owner and owner != defined else ""
-
-
 def _instance(receiver: Value | None) -> Instance | None:
     types = receiver.types if isinstance(receiver, Symbol) else None
     found = types.instances() if types is not None else ()
     return found[0] if found else None
-
-
-def _is_layers(value: Value) -> bool:
-    match value:
-        case Stack() | View() | Element() | Made(Element()):
-            return True
-        case Items(items):
-            return any(_is_layers(item) for item in items)
-        case _:
-            return False
-
-
-def _is_layer_method(value: Value) -> bool:
-    return isinstance(value, Member) and isinstance(value.owner, Element)
-
-
-def _stack_of(value: Value | None) -> Stack | None:
-    match value:
-        case Stack():
-            return value
-        case View(stack, _, _) | Element(stack, _):
-            return stack
-        case Sequence(_, _, _, view, _, parts):
-            inner = (_stack_of(part) for part in parts)
-            return view.stack if view else next((stack for stack in inner if stack), None)
-        case _:
-            return None
-
-
-def _layers_text(value: Value) -> str:
-    stack = _stack_of(value)
-    return f"over {plain(stack.text)}" if stack is not None else ""
-
-
-def _loop_label(statement: ir.Loop) -> str:
-    if statement.test is not None:
-        return f"while {render(statement.test)}"
-    target = render(statement.target) if statement.target is not None else "_"
-    return f"for {target} in {render(statement.iterable) if statement.iterable else ''}"
-
-
-def _names(target: ir.Expression) -> Iterator[ir.Name]:
-    if isinstance(target, ir.Name):
-        yield target
-    for child in children(target):
-        yield from _names(child)

@@ -1,0 +1,93 @@
+"""``pathaudit graph``: which code runs the layers of a served class?"""
+
+from typing import TYPE_CHECKING, Literal, TextIO, get_args
+
+import click
+
+from pathaudit.cli.options import color_option, open_inputs, output_option
+from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+
+if TYPE_CHECKING:
+    from pathaudit.results import GraphView
+
+Format = Literal["text", "dot", "mermaid", "json"]
+
+EXAMPLES = """
+\b
+Examples:
+  pathaudit graph DeepseekV3ForCausalLM       the installed sglang
+  pathaudit graph DeepseekV3ForCausalLM.forward_split_prefill
+  pathaudit graph Qwen3MoeForCausalLM --tree ~/src/sglang
+  pathaudit graph Qwen3MoeForCausalLM --only skipped-aux-capture --depth 1
+  pathaudit graph Qwen3MoeForCausalLM --format dot | dot -Tsvg -o qwen3.svg
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("entry")
+@click.option(
+    "--tree", metavar="TREE", help="A directory that holds the package, not the installed one."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(get_args(Format)),
+    default="text",
+    show_default=True,
+    help="The form of the graph; dot is for Graphviz.",
+)
+@click.option(
+    "--depth", metavar="N", type=click.IntRange(min=0), help="Follow at most N calls in a row."
+)
+@click.option(
+    "--only",
+    metavar="WHAT",
+    default="layers",
+    show_default=True,
+    help="What to show: layers, all, or the places that a rule judges.",
+)
+@output_option("graph")
+@color_option
+def graph(
+    entry: str,
+    *,
+    tree: str | None,
+    form: Format,
+    depth: int | None,
+    only: str,
+    output: str | None,
+    color: Color,
+) -> None:
+    """Show which code runs the layers of a served class.
+
+    ENTRY is a class that the framework serves, or one of its methods: Class.method. The graph
+    leads through calls, arms of branches and loops to where layers run, and marks what a rule
+    says: captures, BYPASS, unknown, blocked (an exception comes first), excluded (the rule's
+    assumptions do not lead there). The exit status does not depend on that.
+    """
+    if output is not None:
+        check_output(output)
+    view = _draw(tree, entry, only, depth)
+
+    def render(out: TextIO) -> None:
+        _render(view, out, form, color)
+
+    write_report(output, render)
+
+
+def _draw(tree: str | None, entry: str, only: str, depth: int | None) -> "GraphView":
+    source, ruleset = open_inputs(tree)
+
+    # Parsing is the slowest thing to import, and the mistakes above need none of it.
+    from pathaudit.graph import graph
+
+    return graph(source, ruleset, entry, only=only, depth=depth)
+
+
+def _render(view: "GraphView", out: TextIO, form: Format, color: Color) -> None:
+    from pathaudit.reporters import dot, json, mermaid, tree
+
+    if form == "text":
+        tree.render(view, out, width=columns(out), color=wants_color(color, out))
+    else:
+        {"dot": dot.render, "mermaid": mermaid.render, "json": json.render}[form](view, out)

@@ -1,0 +1,36 @@
+"""``pathaudit rules schema``: what may stand in a rule or a profile, for editors."""
+
+import json
+from typing import Literal, TextIO, get_args
+
+import click
+
+from pathaudit.cli.output import write_report
+
+Kind = Literal["rule", "profile"]
+
+EXAMPLES = """
+\b
+Examples:
+  pathaudit rules schema > rule.schema.json
+  pathaudit rules schema profile > profile.schema.json
+An editor with a YAML language server then completes a file that begins with
+  # yaml-language-server: $schema=rule.schema.json
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("kind", type=click.Choice(get_args(Kind)), default="rule")
+def schema(kind: Kind) -> None:
+    """Print the JSON Schema of the files that hold rules and profiles."""
+    import msgspec
+
+    from pathaudit.ruleset import Profile, Rule
+
+    described: dict[str, object] = msgspec.json.schema({"rule": Rule, "profile": Profile}[kind])
+    document = {"$schema": "https://json-schema.org/draft/2020-12/schema", **described}
+
+    def render(out: TextIO) -> None:
+        out.write(json.dumps(document, indent=2) + "\n")
+
+    write_report(None, render)

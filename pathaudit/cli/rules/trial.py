@@ -1,0 +1,79 @@
+"""``pathaudit rules test``: does each rule find in its example what the labels say?"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pathaudit.cli.options import FRAMEWORK
+from pathaudit.cli.status import Status
+from pathaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathaudit.labels import Trial
+    from pathaudit.reporters.terminal import Line, Page
+    from pathaudit.ruleset import Ruleset
+
+EXAMPLES = """
+\b
+Examples:
+  pathaudit rules test                        the rules of pathaudit
+  pathaudit rules test path/to/my/rules
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("directory", required=False)
+@click.pass_context
+def test(context: click.Context, directory: str | None) -> None:
+    """Compare what each rule finds in its example with the labels there.
+
+    DIRECTORY holds profile.yaml, and for each rule ID.yaml and ID.py, the example. A comment above
+    a statement is a label: `# expect: ID` a finding, `# ok: ID` none, `# todo: ID` a known wrong
+    answer. The exit status is 1 if a rule differs from its labels, 2 if nothing was tested.
+    """
+    from pathaudit.cli.pages import print_page
+    from pathaudit.labels import try_example
+
+    ruleset = _load(directory)
+    trials = [(rule.id, try_example(ruleset, rule)) for rule in ruleset.rules]
+    if not any(trial.labels for _, trial in trials):
+        what = "no rule has a labelled example" if trials else "it holds no rules"
+        hint = "beside ID.yaml stands ID.py, with comments such as '# expect: ID'"
+        raise UsageError(f"{ruleset.directory}: nothing was tested: {what}", hint)
+    print_page(lambda page: _lines(trials, page))
+    passed = all(trial.passed for _, trial in trials)
+    context.exit(Status.CLEAN if passed else Status.FINDINGS)
+
+
+def _load(directory: str | None) -> "Ruleset":
+    from pathaudit.ruleset import PROFILE_FILE, load_ruleset, rules_directory
+
+    if directory is None:
+        return load_ruleset(rules_directory() / FRAMEWORK)
+    if not (Path(directory) / PROFILE_FILE).is_file():
+        raise UsageError(
+            f"{directory}: holds no {PROFILE_FILE}",
+            f"rules need one beside them; copy {rules_directory() / FRAMEWORK / PROFILE_FILE}",
+        )
+    return load_ruleset(Path(directory))
+
+
+def _lines(trials: "Sequence[tuple[str, Trial]]", page: "Page") -> "Iterator[Line]":
+    from pathaudit.cli.pages import paragraph
+
+    for rule, trial in trials:
+        yield from paragraph("ok      " if trial.passed else "FAILED  ", rule, 8, page)
+        for difference in _differences(rule, trial):
+            yield from paragraph(" " * 8, difference, 10, page)
+
+
+def _differences(rule: str, trial: "Trial") -> "Iterator[str]":
+    outcome = trial.outcome
+    yield from (f"expected, not found: {text}" for text in outcome.missing)
+    yield from (f"labelled ok, found: {text}" for text in outcome.wrong)
+    yield from (f"without a label, found: {text}" for text in outcome.unexpected)
+    yield from (f"not analysed: line {gap.line}: {gap.message}" for gap in trial.gaps)
+    if not trial.labels:
+        yield f"not tested: there is no {rule}.py with labels for it"
