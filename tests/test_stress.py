@@ -48,6 +48,10 @@ def long_chain(lines: int) -> str:
     return "\n".join(f"if self.g{n}:\n    raise ValueError" for n in range(lines // 2)) + BARE
 
 
+def nested_lambdas(levels: int) -> str:
+    return "(lambda: " * levels + "hidden" + ")" * levels
+
+
 INNER = loop("for _ in range(self.rounds):", *loop(SLICE, "hidden = layer(hidden)").splitlines())
 DEEP_LOOPS = loop(
     "for a in range(2):",
@@ -92,6 +96,7 @@ SHAPES: dict[str, tuple[str, str, str]] = {
         VIOLATED,
         "",
     ),
+    "sixty lambdas in each other": (f"f = {nested_lambdas(60)}{BARE}", VIOLATED, "always"),
     "forty locals that decide": (used_ifs(40), "", ""),
     "ten locals that decide": (used_ifs(10), "", ""),
 }

@@ -71,6 +71,7 @@ class Carriers:
         self.function = function
         self.interest = interest
         self.names = set(interest.carriers)
+        self._lambdas: dict[tuple[int, int], bool] = {}
         self.statements = tuple(all_statements(function.body))
         self.bindings = [pair for item in self.statements for pair in bindings(item)]
         while self._grow():
@@ -119,12 +120,21 @@ class Carriers:
                 return self._part_holds(left) or self._part_holds(right)
             case ir.Comprehension(_, element, clauses):
                 return any(self.holds(clause.iterable) for clause in clauses) or self.holds(element)
-            case ir.Lambda(_, body):
-                return any(self.holds(part) or self.is_event(part) for part in walk(body))
+            case ir.Lambda():
+                return self._lambda_holds(node)
             case ir.Call():
                 return self._call_holds(node)
             case _:
                 return False
+
+    def _lambda_holds(self, node: ir.Lambda) -> bool:
+        """Kept for as long as no name is added: each part asks again of the lambdas in it."""
+        key = (id(node), len(self.names))
+        if key not in self._lambdas:
+            self._lambdas[key] = any(
+                self.holds(part) or self.is_event(part) for part in walk(node.body)
+            )
+        return self._lambdas[key]
 
     def _part_holds(self, node: ir.Expression) -> bool:
         return not (isinstance(node, ir.Collection) and not node.items) and self.holds(node)
