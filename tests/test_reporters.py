@@ -611,6 +611,15 @@ def test_nothing_is_said_of_what_is_not_known(field: str) -> None:
     )
 
 
+@pytest.mark.parametrize(("alternatives", "expected"), [(4, True), (40, False)])
+def test_a_condition_is_compared_where_it_can_be_read(alternatives: int, expected: bool) -> None:
+    condition = " or ".join(f"flag_{n}" for n in range(alternatives))
+    sibling = msgspec.structs.replace(canonical().siblings[0], condition=condition)
+    text = shown(report([msgspec.structs.replace(canonical(), siblings=(sibling,))]))
+    assert "captures in its loop" in text
+    assert ("when flag_0" in text) is expected
+
+
 def test_further_paths_are_counted() -> None:
     paths = tuple(
         PathReport(condition=f"case_{n}", layers="[0, n)", witness=(), steps=()) for n in range(9)

@@ -24,6 +24,7 @@ from pathaudit.results import Finding, PathReport, Sibling, Step, Value
 
 _STEPS = 16  # steps of one path that are shown, the nearest to the site
 _PATHS = 4  # ways to reach one site
+_LONGEST_COMPARED = 160  # characters of the condition of a place that does it right
 _KEY = len("suppressed: ")
 
 
@@ -160,8 +161,10 @@ def _other_path(path: PathReport, finding: Finding) -> str:
 
 
 def _sibling(sibling: Sibling) -> str:
-    text = visible(sibling.text) or "does it right"
-    return f"{place_of(sibling)} {text}, {when(sibling.condition)}"
+    """A condition too long to compare with at a glance is left to the JSON report."""
+    text = f"{place_of(sibling)} {visible(sibling.text) or 'does it right'}"
+    known = len(sibling.condition) <= _LONGEST_COMPARED
+    return f"{text}, {when(sibling.condition)}" if known else text
 
 
 def _audience(finding: Finding, verbose: bool) -> str:
