@@ -358,3 +358,26 @@ def parameters() -> list[object]:
 def test_answers(name: str) -> None:
     body, expected = CASES[name]
     assert answers(body) == expected
+
+
+HANDED = loop(RANGE, "hidden = self.layers[i](hidden, captured=aux if self.f0 else None)")
+MESSAGES = {
+    "a layer that never collects": (
+        "len(captured)",
+        "layers [start_layer, end_layer) run without aux hidden-state capture: "
+        "what they are handed is ignored in DemoDecoderLayer.forward",
+    ),
+    "a layer that is not always asked to": (
+        "captured.append(hidden)",
+        "layers [start_layer, end_layer) run without aux hidden-state capture",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_says_whether_layers_ignore_what_they_are_handed(name: str) -> None:
+    does, message = MESSAGES[name]
+    head = HEAD.replace("captured.append(hidden)", does)
+    text = FORWARD.format(indent(HANDED.strip("\n"), " " * 8))
+    (finding,) = audit_model("demo", f"{head}{HELPERS}{text}{TAIL}").findings
+    assert finding.message == message

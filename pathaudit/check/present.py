@@ -150,7 +150,16 @@ def _message(rule: Rule, case: Case, layers: str, verdict: Verdict) -> str:
         return f"layers {layers} go to {plain(case.callee)}, which cannot be followed"
     if verdict is Verdict.UNKNOWN:
         return f"{message}, if the path is feasible"
+    deaf = _deaf(case)
+    if deaf:
+        return f"{message}: what they are handed is ignored in {' and '.join(deaf)}"
     return f"{message} in {case.run.handoff}" if case.run.handoff else message
+
+
+def _deaf(case: Case) -> list[str]:
+    """The methods of the layers, where these are handed an accumulator and never collect."""
+    handed = case.judged.executor.handed.get((case.run.file, case.run.region), {})
+    return [] if any(handed.values()) else sorted(handed)
 
 
 def _union(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ class LayerMachine(FollowMachine):
         # The layers that are being followed, and what was found of the callees inside them.
         self.layers: list[str] = []
         self._collecting: dict[object, bool] = {}
+        # By the place of a run: layer methods that were handed something, and if any ever collects.
+        self.handed: dict[tuple[str, ir.Region], dict[str, bool]] = {}
 
     def run_layer(
         self,
@@ -37,7 +39,8 @@ class LayerMachine(FollowMachine):
         scope = self.scope_of(element)
         if not self.hands_accumulator(given, state, frame) and not self.event(Symbol(""), given):
             return [(self.monitor.ran(state, run, scope), result)]
-        inside = self.inside_layer(node, element, given, state, frame)
+        handed = self.handed.setdefault((run.file, run.region), {})
+        inside = self.inside_layer(node, element, given, state, frame, handed)
         if inside is None:
             evidence = self.evidence(frame, node.region)
             return [(self.monitor.delegated(state, run, evidence), result)]
@@ -53,6 +56,7 @@ class LayerMachine(FollowMachine):
         given: tuple[Given, ...],
         state: State,
         frame: Frame,
+        handed: dict[str, bool],
     ) -> list[State] | None:
         """Follow an accumulator into the layer; ``None`` where its class is not known."""
         types = element.stack.type.elements
@@ -70,6 +74,9 @@ class LayerMachine(FollowMachine):
             entered = self.monitor.enter(state, number)
             outcomes = self.follow(node, method[0], layer, given, entered, frame)
             self.layers.pop()
+            told = f"{instance.cls.name}.{method[0].qualname.rpartition('.')[2]}"
+            collects = any(self.monitor.happened(after) for after, _ in outcomes)
+            handed[told] = collects or handed.get(told, False)
             found += [self.monitor.leave(after, number, judged=False) for after, _ in outcomes]
         return self.merged(found, frame, node.region.line) if types.instances() else None
 
