@@ -5,6 +5,7 @@ out about a place is laid over it by line.
 """
 
 import builtins
+from collections import Counter
 
 import networkx as nx
 from msgspec import Struct
@@ -65,7 +66,9 @@ class CallGraph:
 
     def __init__(self, index: Index, question: Question, depth: int = MAXIMUM_DEPTH) -> None:
         self.graph: nx.DiGraph[str] = nx.DiGraph()
-        self.resolutions: dict[str, int] = {}
+        # Call sites by resolution; ``carrying`` are those that hand on layers or an accumulator.
+        self.resolutions: Counter[str] = Counter()
+        self.carrying: Counter[str] = Counter()
         self._index = index
         self._evaluator = Evaluator(index, question)
         self._question = question
@@ -229,7 +232,8 @@ class CallGraph:
         function = self._callee(node.function, state, site)
         given = [self._evaluator.value(item.value, state, site.place) for item in node.arguments]
         found = self._resolve(function, node, site)
-        self.resolutions[found.kind] = self.resolutions.get(found.kind, 0) + 1
+        self.resolutions[found.kind] += 1
+        self.carrying[found.kind] += any(carries(value) for value in given)
         if isinstance(function, Member) and isinstance(function.owner, Accumulator):
             self._inside(site, "capture", render(node.function), node.region)
             return
@@ -343,5 +347,4 @@ class CallGraph:
 
 def _instance(receiver: Value | None) -> Instance | None:
     types = receiver.types if isinstance(receiver, Symbol) else None
-    found = types.instances() if types is not None else ()
-    return found[0] if found else None
+    return next(iter(types.instances()), None) if types is not None else None
