@@ -164,7 +164,10 @@ class EntryReport(Struct, frozen=True, kw_only=True):
 
 
 class Gap(Struct, frozen=True, kw_only=True):
-    """Something that was not analysed; ``kind`` is ``file``, ``budget``, ``call``, ``profile``."""
+    """Something that was not analysed.
+
+    ``kind`` is ``file``, ``budget``, ``call``, ``profile`` or ``feature``.
+    """
 
     kind: str
     file: str

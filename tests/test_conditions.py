@@ -201,6 +201,22 @@ def test_implied(literal: Literal, by: list[Literal], facts: list[Bound], expect
         pytest.param([real("", "x"), real("x", "", -1)], ["x"], None, id="no integer between"),
         pytest.param([X], ["len(x)"], (("len(x)", 1),), id="length"),
         pytest.param([X, no(X)], ["n"], None, id="tests contradict"),
+        pytest.param([no(equals("x", "0")), no(equals("x", "1"))], ["x"], (("x", 2),), id="not 0"),
+        pytest.param(
+            [no(equals("k", "0")), at_most("k", 0)], ["k"], (("k", -1),), id="not 0, nor more"
+        ),
+        pytest.param(
+            [no(equals("b", "1")), below("a", "b"), below("b", "c")],
+            ["a", "b", "c"],
+            (("a", 0), ("b", 2), ("c", 3)),
+            id="excluded between others",
+        ),
+        pytest.param(
+            [no(equals("b", "0")), Bound("a", "b", 0), Bound("b", "a", 0)],
+            ["a", "b"],
+            (("a", 1), ("b", 1)),
+            id="excluded for one that is equal",
+        ),
         pytest.param([below("x", "x")], [], None, id="bounds contradict"),
         pytest.param(
             [Bound("k", "end", 3), below("start", "k")],

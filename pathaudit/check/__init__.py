@@ -8,7 +8,7 @@ from pathaudit.check.covers import CoversMonitor
 from pathaudit.check.explain import Judged
 from pathaudit.check.gating import OPEN, gate_of
 from pathaudit.check.present import present_entry, present_findings
-from pathaudit.check.subjects import Subject, find_subjects
+from pathaudit.check.subjects import Subject, find_subjects, find_unarmed
 from pathaudit.index import Index
 from pathaudit.paths import BudgetExceeded, Executor, ask
 from pathaudit.results import EntryReport, Finding, Gap
@@ -27,11 +27,13 @@ class Answer(Struct, frozen=True):
 
 def check_rule(index: Index, rule: Rule, entry: str | None = None) -> Answer:
     """Judge one rule on every subject of a tree, or on those of one served class."""
-    judged = [judge(index, rule, subject) for subject in find_subjects(index, entry)]
+    subjects = find_subjects(index, entry)
+    judged = [judge(index, rule, subject) for subject in subjects]
+    gaps = (gap for item in judged for gap in (item.cut, item.gate.gap) if gap is not None)
     return Answer(
         findings=tuple(present_findings(rule, judged)),
         entries=tuple(_present_entries(rule, judged)),
-        gaps=tuple(gap for item in judged for gap in (item.cut, item.gate.gap) if gap is not None),
+        gaps=(*find_unarmed(index, subjects, entry), *gaps),
     )
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write
 from pathaudit.index.features import LISTED
+from pathaudit.results import Gap
 
 REACHED_DEPTH = 4
 
@@ -48,6 +49,39 @@ def find_subjects(index: Index, entry: str | None = None) -> tuple[Subject, ...]
     armed = {(item.root, item.instance.cls) for item in merged if not item.dormant}
     kept = [x for x in merged if not x.dormant or (x.root, x.instance.cls) not in armed]
     return tuple(sorted(kept, key=lambda x: (x.root, x.method, x.receivers, x.setters, x.writes)))
+
+
+def find_unarmed(
+    index: Index, subjects: tuple[Subject, ...], entry: str | None = None
+) -> Iterator[Gap]:
+    """Setters of served classes that ask for layers, though none to judge were found."""
+    armed = {(name, setter) for x in subjects for name in x.entries for setter in x.setters}
+    for ref in index.entries:
+        if index.is_draft(ref) or entry not in (None, ref.name):
+            continue
+        for feature in index.features(ref):
+            found = index.modules.method(ref, feature.setter)
+            reason = _unarmed(index, feature)
+            if found is not None and reason and (ref.name, feature.setter) not in armed:
+                yield Gap(
+                    kind="feature",
+                    file=found[0].file,
+                    line=found[1].node.lineno,
+                    message=f"{feature.setter} of {ref.name} arms {reason}",
+                    entries=(ref.name,),
+                )
+
+
+def _unarmed(index: Index, feature: Feature) -> str:
+    """What a setter arms that has no subject; nothing if it does not ask for layers at all."""
+    paths = {write.path for write in feature.writes}
+    unknown = {path for path in paths if not index.at(feature.entry, path)}
+    for path in sorted({*feature.lost, *unknown}):
+        return f"{'.'.join(('self', *path))}, whose class is not known"
+    for write in feature.writes:
+        if write.kind == LISTED:
+            return f"{'.'.join(('self', *write.path))}, where no stack of layers was found"
+    return ""
 
 
 def _merge(group: list[Subject]) -> Subject:

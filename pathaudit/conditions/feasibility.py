@@ -6,7 +6,7 @@ a strict edge on it) cannot be satisfied.
 """
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -17,6 +17,7 @@ _Graph: TypeAlias = dict[str, dict[str, _Weight]]
 
 _ZERO = ""
 _NOTHING: _Weight = (0, False)
+_TRIES = 100  # values tried for a witness before there is none
 
 
 @lru_cache(maxsize=1 << 16)
@@ -45,23 +46,40 @@ def witness(
 
     Every name is taken for an integer, even where it has only bounds over the reals. The values
     satisfy all bounds and facts, and are not negative and small where that is possible: each is
-    the one next to zero that its shortest paths from and to zero allow after the names before it.
+    the one next to zero that its shortest paths from and to zero allow after the names before it,
+    and that no test excludes.
     """
     wanted = tuple(names)
     if not feasible(literals, facts):
         return None
     bounds = _bounds(literals, facts, frozenset(wanted)) | facts
     integers = _integers(bounds).union(wanted)
-    bounds = _not_negative(bounds, integers)
-    values = []
-    for name in wanted:
-        graph = _closed(bounds, integers)
-        if graph is None:
+    excluded = _excluded(literals, wanted)
+    tries = iter(range(_TRIES))
+    positive = _assigned(wanted, _not_negative(bounds, integers), integers, excluded, tries)
+    return positive or _assigned(wanted, bounds, integers, excluded, tries)
+
+
+def _assigned(
+    names: tuple[str, ...],
+    bounds: frozenset[Bound],
+    integers: frozenset[str],
+    excluded: frozenset[tuple[str, int]],
+    tries: Iterator[int],
+) -> tuple[tuple[str, int], ...] | None:
+    """Values for the names in order; the next candidate where those after one find none."""
+    if not names:
+        return ()
+    name, *rest = names
+    graph = _closed(bounds, integers)
+    for value in _candidates(graph, name, excluded) if graph is not None else ():
+        if next(tries, None) is None:
             return None
-        value = _next_to_zero(graph, name)
-        values.append((name, value))
-        bounds |= {Bound(_ZERO, name, value), Bound(name, _ZERO, -value)}
-    return tuple(values)
+        fixed = bounds | {Bound(_ZERO, name, value), Bound(name, _ZERO, -value)}
+        found = _assigned(tuple(rest), fixed, integers, excluded, tries)
+        if found is not None:
+            return ((name, value), *found)
+    return None
 
 
 # ---- tests ------------------------------------------------------------------------------------
@@ -242,6 +260,28 @@ def _not_negative(bounds: frozenset[Bound], integers: frozenset[str]) -> frozens
         if _closed(more, integers) is not None:
             bounds = more
     return bounds
+
+
+def _candidates(graph: _Graph, term: str, excluded: frozenset[tuple[str, int]]) -> Iterator[int]:
+    """Values that a term can have, those next to zero first, as many as excluded ones call for."""
+    first = _next_to_zero(graph, term)
+    low, high = graph[_ZERO].get(term), graph[term].get(_ZERO)
+    for step in range(len(excluded) + 1):
+        for value in dict.fromkeys((first + step, first - step)):
+            fits = (low is None or low[0] <= value) and (high is None or value <= -high[0])
+            if fits and (term, value) not in excluded:
+                yield value
+
+
+def _excluded(literals: frozenset[Literal], names: tuple[str, ...]) -> frozenset[tuple[str, int]]:
+    """The integers that tests say a name is not."""
+    tests = [x for x in literals if isinstance(x, Test) and x.predicate == "equals"]
+    found = [(x.subject, _constant(x.argument)) for x in tests if not x.positive]
+    return frozenset(
+        (subject, constant[0])
+        for subject, constant in found
+        if subject in names and constant is not None and isinstance(constant[0], int)
+    )
 
 
 def _next_to_zero(graph: _Graph, term: str) -> int:

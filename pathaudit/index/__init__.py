@@ -108,7 +108,7 @@ class Index:
                 }
             )
             found = (follow_setter(self.modules, self.types, entry, name) for name in setters)
-            self._features[entry] = tuple(feature for feature in found if feature.writes)
+            self._features[entry] = tuple(x for x in found if x.writes or x.lost)
         return self._features[entry]
 
     def _method_names(self, cls: ClassRef) -> tuple[str, ...]:

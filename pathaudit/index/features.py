@@ -31,11 +31,15 @@ class Write(Struct, frozen=True, order=True):
 
 
 class Feature(Struct, frozen=True, order=True):
-    """One setter of one served class, and what it stores; paths start at that class."""
+    """One setter of one served class, and what it stores; paths start at that class.
+
+    ``lost`` are paths of objects that it asks to arm themselves, and whose class is not known.
+    """
 
     setter: str
     entry: ClassRef
     writes: tuple[Write, ...]
+    lost: tuple[tuple[str, ...], ...] = ()
 
     def seen_from(self, path: tuple[str, ...]) -> "tuple[Write, ...]":
         """The writes below the object at ``path``, relative to it."""
@@ -67,12 +71,13 @@ class _Frame(Struct, frozen=True, eq=False):
 
 def follow_setter(modules: Modules, types: TypeOracle, entry: ClassRef, setter: str) -> Feature:
     """The feature that ``setter``, found on ``entry`` or its bases, arms."""
-    follower = _Follower(modules, types)
+    follower = _Follower(modules, types, setter)
     found = modules.method(entry, setter)
     if found is not None:
         owner = modules.owner(found[0]) or entry
         follower.method(found[1], _Frame(Instance(entry), (), owner, {}, {}, 0), None)
-    return Feature(setter, entry, tuple(sorted(_settled(follower.writes))))
+    lost = tuple(sorted(set(follower.lost)))
+    return Feature(setter, entry, tuple(sorted(_settled(follower.writes))), lost)
 
 
 def _settled(writes: list[Write]) -> Iterator[Write]:
@@ -85,10 +90,12 @@ def _settled(writes: list[Write]) -> Iterator[Write]:
 
 
 class _Follower:
-    def __init__(self, modules: Modules, types: TypeOracle) -> None:
+    def __init__(self, modules: Modules, types: TypeOracle, setter: str) -> None:
         self._modules = modules
         self._types = types
+        self._setter = setter
         self.writes: list[Write] = []
+        self.lost: list[tuple[str, ...]] = []
 
     def method(self, function: FunctionOutline, frame: _Frame, call: ast.Call | None) -> None:
         """Follow one method, its parameters bound to the kinds of the call's arguments."""
@@ -217,7 +224,10 @@ class _Follower:
         target = self._target(receiver, frame)
         if target is None or target.element:
             return
-        for instance in self.instances(frame, target.path):
+        instances = self.instances(frame, target.path)
+        if not instances and name == self._setter:
+            self.lost.append(target.path)
+        for instance in instances:
             found = self._modules.method(instance.cls, name)
             self._enter(node, found, instance, target.path, frame)
 

@@ -39,7 +39,11 @@ class TypeOracle(Inference):
                 continue
             stores = [store for store in outline.stores if store.name == name]
             if stores:
-                return union(self._stored(instance, cls, store) for store in stores)
+                found = union(self._stored(instance, cls, store) for store in stores)
+                if found.items or any(store.always for store in stores):
+                    return found
+                # An arm stores what is not known; the others may keep what a base stores.
+                continue
             if name in outline.attributes:
                 return self.evaluate(outline.attributes[name], Scope(cls.file))
             method = outline.methods.get(name)

@@ -18,13 +18,17 @@ class ImportedSymbol(Struct, frozen=True):
 
 
 class AttributeStore(Struct, frozen=True):
-    """``self.name = value`` in a method; ``position`` where a tuple is unpacked."""
+    """``self.name = value`` in a method; ``position`` where a tuple is unpacked.
+
+    ``always`` unless the statement is inside another, such as an arm.
+    """
 
     name: str
     method: str
     value: ast.expr
     position: int | None
     line: int
+    always: bool
 
 
 class FunctionOutline(Struct, frozen=True, eq=False):
@@ -184,7 +188,14 @@ def _self_stores(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Attri
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
             for name, position in _stored_names(target, receiver):
-                yield AttributeStore(name, node.name, statement.value, position, statement.lineno)
+                yield AttributeStore(
+                    name,
+                    node.name,
+                    statement.value,
+                    position,
+                    statement.lineno,
+                    any(statement is own for own in node.body),
+                )
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
