@@ -268,8 +268,12 @@ def unrealised(case: Case) -> Iterator[str]:
         if finding.verdict is not Verdict.VIOLATED or is_imprecise(finding):
             continue
         if not any(breaks(outcome, finding) for outcome in case.outcomes):
+            allowed = list(satisfying(case, finding))
             # "raise under a local"; any raise is stepped over where nothing else asks its test
-            if any(outcome.raised for outcome in satisfying(case, finding)):
+            if any(outcome.raised for outcome in allowed):
+                continue
+            # Runs try no negative numbers.
+            if not allowed and any(item.value < 0 for item in finding.witness):
                 continue
             yield f"line {finding.line} never breaks, reported: {finding.condition}"
         elif not loose:
