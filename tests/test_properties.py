@@ -24,6 +24,7 @@ from tests.labels import audit_model
 from tests.programs import (
     LOOPS,
     PLAIN,
+    RANGES,
     Assign,
     Capture,
     Endless,
@@ -272,8 +273,7 @@ def unrealised(case: Case) -> Iterator[str]:
             # "raise under a local"; any raise is stepped over where nothing else asks its test
             if any(outcome.raised for outcome in allowed):
                 continue
-            # Runs try no negative numbers.
-            if not allowed and any(item.value < 0 for item in finding.witness):
+            if not allowed and not is_tried(finding):
                 continue
             # A range that is too short has no general iteration.
             if allowed and all(outcome.rounds.get(finding.line, 2) <= 1 for outcome in allowed):
@@ -282,6 +282,13 @@ def unrealised(case: Case) -> Iterator[str]:
         elif not loose:
             for path in finding.paths:
                 yield from unrealised_path(case, finding, path)
+
+
+def is_tried(finding: Finding) -> bool:
+    """Are there runs with the numbers of the witness? None is negative, and ranges are few."""
+    values = {item.name: item.value for item in finding.witness}
+    pair = (values.get("start_layer"), values.get("end_layer"))
+    return min(values.values(), default=0) >= 0 and (None in pair or pair in RANGES)
 
 
 def is_imprecise(finding: Finding) -> bool:
