@@ -22,6 +22,7 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     ir
     sources
     errors
+    hints
 
 ``results`` never format themselves; a reporter sees ``results`` and nothing else. Audited code is
 read, never imported, built or executed.

@@ -6,11 +6,11 @@ This is the page to read first. Each stage is one module; what goes from one to 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 
 from pathaudit import __version__
 from pathaudit.check import Answer, check_rule
 from pathaudit.errors import UsageError
+from pathaudit.hints import did_you_mean
 from pathaudit.index import Index, build_index
 from pathaudit.results import (
     EntryReport,
@@ -80,8 +80,7 @@ def _expect_entries(index: Index, entry: str | None) -> None:
         )
     names = sorted({ref.name for ref in index.entries})
     if entry is not None and entry not in names:
-        close = get_close_matches(entry, names, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"{len(names)} classes are served"
+        hint = did_you_mean(entry, names, f"{len(names)} classes are served")
         raise UsageError(f"{index.tree.label} serves no class {entry!r}", hint=hint)
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +12,7 @@ import yaml
 from msgspec import Struct
 
 from pathaudit.errors import RuleError, UsageError
+from pathaudit.hints import did_you_mean
 from pathaudit.results import Severity
 
 # ---- profile ----------------------------------------------------------------------------------
@@ -247,8 +247,7 @@ def _problems(path: Path, rule: Rule, profile: Profile) -> Iterator[tuple[str, s
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
-    close = get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(sorted(names))}"
+    return did_you_mean(name, names, f"known are: {', '.join(sorted(names))}")
 
 
 def _yaml_line(error: yaml.YAMLError) -> int:

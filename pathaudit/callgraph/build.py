@@ -183,12 +183,10 @@ class CallGraph:
         text = render(test)
         state = self._body(body, state, self._inside(site, "arm", f"if {text}", region))
         if orelse:
-            first = orelse[0].region
-            label = "else"
-            where = ir.Region(first.line, first.column, first.end_line, first.end_column)
-            nested = isinstance(orelse[0], ir.Branch) and len(orelse) == 1
-            other = site if nested else self._inside(site, "arm", label, where, f"not ({text})")
-            state = self._body(orelse, state, other)
+            # An `elif` stands beside the `if`, not inside an arm of it.
+            if not (isinstance(orelse[0], ir.Branch) and len(orelse) == 1):
+                site = self._inside(site, "arm", "else", orelse[0].region, f"not ({text})")
+            state = self._body(orelse, state, site)
         return state
 
     def _loop(self, statement: ir.Loop, state: State, site: _Site) -> State:

@@ -60,9 +60,11 @@ def find_unarmed(
         if index.is_draft(ref) or entry not in (None, ref.name):
             continue
         for feature in index.features(ref):
+            if (ref.name, feature.setter) in armed:
+                continue
             found = index.modules.method(ref, feature.setter)
             reason = _unarmed(index, feature)
-            if found is not None and reason and (ref.name, feature.setter) not in armed:
+            if found is not None and reason:
                 yield Gap(
                     kind="feature",
                     file=found[0].file,
@@ -139,11 +141,7 @@ def _stacks_below(index: Index, instance: Instance, writes: tuple[Write, ...]) -
     """Names of layer stacks on the object, or on an object below it that is written to."""
     found = set(index.stacks_of(instance))
     for path in {write.path[:depth] for write in writes for depth in range(1, len(write.path) + 1)}:
-        held: tuple[Instance, ...] = (instance,)
-        for name in path:
-            held = tuple(
-                inner for item in held for inner in index.types.attribute(item, name).instances()
-            )
+        held = index.types.along([instance], path)
         found.update(name for item in held for name in index.stacks_of(item))
     return frozenset(found)
 

@@ -1,7 +1,5 @@
 """The call graph of the forward branches of one served class, with what a rule says of them."""
 
-from difflib import get_close_matches
-
 import networkx as nx
 
 from pathaudit.audit import audit_index
@@ -13,6 +11,7 @@ from pathaudit.graph.overlay import lay_verdicts, mark_never, name_callees
 from pathaudit.graph.pruning import prune
 from pathaudit.graph.reading import follow_layers
 from pathaudit.graph.runs import add_runs, drop_readers
+from pathaudit.hints import did_you_mean
 from pathaudit.index import FunctionRef, Index, build_index
 from pathaudit.paths import ask
 from pathaudit.results import GraphEdge, GraphView, Report, Source
@@ -52,8 +51,7 @@ def _rule(rules: Ruleset, only: str) -> Rule:
     known = {rule.id: rule for rule in rules.rules}
     if only not in known:
         names = [LAYERS, ALL, *known]
-        close = get_close_matches(only, names, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(names)}"
+        hint = did_you_mean(only, names, f"known are: {', '.join(names)}")
         raise UsageError(f"there is no rule {only!r} to show only that", hint=hint)
     return known[only]
 

@@ -91,11 +91,6 @@ class Flow:
 
     def is_method(self, chain: tuple[str, ...]) -> bool:
         """Does ``layer.<chain>`` name a method: of the layer, or of a module in it?"""
-        held = [Instance(cls) for cls in sorted(self.entry.layers)]
-        for name in chain[:-1]:
-            held = [
-                inner
-                for item in held
-                for inner in self.index.types.attribute(item, name).instances()
-            ]
+        layers = [Instance(cls) for cls in sorted(self.entry.layers)]
+        held = self.index.types.along(layers, chain[:-1])
         return any(self.index.modules.method(item.cls, chain[-1]) for item in held)

@@ -257,12 +257,7 @@ class Index:
 
     def at(self, entry: ClassRef, path: tuple[str, ...]) -> tuple[Instance, ...]:
         """The possible classes of the object that ``entry`` holds at an attribute path."""
-        found: tuple[Instance, ...] = (Instance(entry),)
-        for name in path:
-            found = tuple(
-                inner for item in found for inner in self.types.attribute(item, name).instances()
-            )
-        return found
+        return self.types.along([Instance(entry)], path)
 
 
 def _called_on_receiver(node: ast.AST) -> frozenset[str]:

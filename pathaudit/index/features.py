@@ -256,12 +256,7 @@ class _Follower:
 
     def instances(self, frame: _Frame, path: tuple[str, ...]) -> tuple[Instance, ...]:
         """The classes of the object at ``path``, which starts at the served class."""
-        found: tuple[Instance, ...] = (frame.instance,)
-        for name in path[len(frame.path) :]:
-            found = tuple(
-                inner for item in found for inner in self._types.attribute(item, name).instances()
-            )
-        return found
+        return self._types.along([frame.instance], path[len(frame.path) :])
 
     def _known(self, test: ast.expr, frame: _Frame) -> bool | None:
         """``hasattr(self.model, "name")`` where the class is known."""

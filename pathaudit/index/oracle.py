@@ -1,6 +1,7 @@
 """What kind of object an attribute holds, from the constructors that assign it."""
 
 import ast
+from collections.abc import Iterable
 
 from pathaudit.index.inference import Inference
 from pathaudit.index.outline import AttributeStore, FunctionOutline
@@ -31,6 +32,13 @@ class TypeOracle(Inference):
             self._attributes[key] = UNKNOWN  # answers a circular question
             self._attributes[key] = self._find_attribute(instance, name)
         return self._attributes[key]
+
+    def along(self, instances: Iterable[Instance], path: Iterable[str]) -> tuple[Instance, ...]:
+        """The possible classes of what ``instances`` hold at an attribute path."""
+        found = tuple(instances)
+        for name in path:
+            found = tuple(x for item in found for x in self.attribute(item, name).instances())
+        return found
 
     def _find_attribute(self, instance: Instance, name: str) -> Types:
         for cls in self._modules.mro(instance.cls):

@@ -168,11 +168,7 @@ class RunMachine(EventMachine):
             case Element(stack, _):
                 return stack.type.elements.instances()
             case Member(owner, name):
-                return tuple(
-                    inner
-                    for item in self.types_of(owner)
-                    for inner in self.index.types.attribute(item, name).instances()
-                )
+                return self.index.types.along(self.types_of(owner), [name])
             case Symbol(_, types, _) if types is not None:
                 return types.instances()
             case _:
