@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pathaudit import __version__
-from pathaudit.check import Answer, check_rule
+from pathaudit.check import Answer, check_rule, find_entries
 from pathaudit.errors import UsageError
 from pathaudit.hints import did_you_mean
-from pathaudit.index import Index, build_index
 from pathaudit.results import (
     EntryReport,
     Finding,
@@ -25,6 +24,7 @@ from pathaudit.results import (
 from pathaudit.ruleset import Ruleset
 from pathaudit.sources import SourceTree
 from pathaudit.suppress import apply_suppressions
+from pathaudit.work import Work
 
 
 def audit(tree: SourceTree, rules: Ruleset, *, entry: str | None = None) -> Report:
@@ -33,18 +33,18 @@ def audit(tree: SourceTree, rules: Ruleset, *, entry: str | None = None) -> Repo
     Raises ``UsageError`` where there is nothing to audit: that must not look like success.
     """
     with _collector_paused():
-        return audit_index(build_index(tree, rules.profile), rules, entry=entry)
+        return audit_work(Work(tree, rules.profile), rules, entry=entry)
 
 
-def audit_index(index: Index, rules: Ruleset, *, entry: str | None = None) -> Report:
-    """Judge the rules on a tree that is outlined; raises as ``audit`` does."""
-    _expect_entries(index, entry)
-    tree = index.tree
-    answers = [check_rule(index, rule, entry) for rule in rules.rules]
-    accepted = apply_suppressions(index, rules.rules, answers, whole=entry is None)
+def audit_work(work: Work, rules: Ruleset, *, entry: str | None = None) -> Report:
+    """Judge the rules on a tree of which something may be known; raises as ``audit`` does."""
+    _expect_entries(work, entry)
+    tree = work.tree
+    answers = [check_rule(work, rule, entry) for rule in rules.rules]
+    accepted = apply_suppressions(work.index, rules.rules, answers, whole=entry is None)
     findings = sorted(accepted, key=_place)
     entries = tuple(x for answer in answers for x in answer.entries)
-    gaps = _gaps(index, answers)
+    gaps = _gaps(work, answers)
     return Report(
         tool=f"pathaudit {__version__}",
         source=Source(label=tree.label, version=tree.version),
@@ -72,24 +72,30 @@ def _place(finding: Finding) -> tuple[str, int, int, str, str]:
     return (finding.file, finding.line, finding.column, finding.rule, finding.entry)
 
 
-def _expect_entries(index: Index, entry: str | None) -> None:
-    if not index.entries:
+def _expect_entries(work: Work, entry: str | None) -> None:
+    served = find_entries(work)
+    if not served:
         raise UsageError(
-            f"{index.tree.label}: no served model was found under {index.profile.models[0]}",
-            hint=f"is this a {index.profile.framework} source tree?",
+            f"{work.tree.label}: no served model was found under {work.profile.models[0]}",
+            hint=f"is this a {work.profile.framework} source tree?",
         )
-    names = sorted({ref.name for ref in index.entries})
+    names = sorted({ref.name for ref in served})
     if entry is not None and entry not in names:
         hint = did_you_mean(entry, names, f"{len(names)} classes are served")
-        raise UsageError(f"{index.tree.label} serves no class {entry!r}", hint=hint)
+        raise UsageError(f"{work.tree.label} serves no class {entry!r}", hint=hint)
 
 
-def _gaps(index: Index, answers: list[Answer]) -> tuple[Gap, ...]:
+def _gaps(work: Work, answers: list[Answer]) -> tuple[Gap, ...]:
     """Files that could not be read, calls and budgets: what the verdicts do not speak of."""
     unlisted = [
-        Gap(kind="file", file=path, line=1, message=reason) for path, reason in index.tree.skipped
+        Gap(kind="file", file=path, line=1, message=reason) for path, reason in work.tree.skipped
     ]
-    found = [*index.gaps, *unlisted, *(gap for answer in answers for gap in answer.gaps)]
+    found = [
+        *work.gaps,
+        *work.index.modules.gaps,
+        *unlisted,
+        *(gap for answer in answers for gap in answer.gaps),
+    ]
     return tuple(sorted(set(found), key=lambda gap: (gap.file, gap.line, gap.kind, gap.message)))
 
 

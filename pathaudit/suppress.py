@@ -147,8 +147,8 @@ def _reason(text: str) -> str:
 
 def _symbol(outline: ModuleOutline, line: int) -> str:
     """The qualified name of the innermost function at a line."""
-    around = [item for item in _functions(outline) if _holds(item.node, line)]
-    return max(around, key=lambda item: item.node.lineno).qualname if around else ""
+    around = [item for item in _functions(outline) if item.first <= line <= item.last]
+    return max(around, key=lambda item: item.line).qualname if around else ""
 
 
 def _functions(outline: ModuleOutline) -> Iterator[FunctionOutline]:
@@ -171,15 +171,16 @@ def _fitting(index: Index, finding: Finding, allows: Iterable[Allow]) -> list[Al
     outline = index.modules.outline(finding.file) if named else None
     if outline is None:
         return []
-    around = [node for item in _functions(outline) for node in _around(item.node, finding.line)]
+    around = [node for item in _functions(outline) for node in _around(item, finding.line)]
     statement = _statement(around, finding)
     functions = {first_line(node) for node in around if _is_function(node)}
     near = [item for item in named if item.target in statement]
     return near + [item for item in named if item.alone and item.target in functions]
 
 
-def _around(function: ast.stmt, line: int) -> Iterator[ast.stmt]:
-    for node in ast.walk(function):
+def _around(function: FunctionOutline, line: int) -> Iterator[ast.stmt]:
+    """The statements of a function, itself included, that a line belongs to."""
+    for node in ast.walk(function.node) if function.first <= line <= function.last else ():
         if isinstance(node, ast.stmt) and _holds(node, line):
             yield node
 

@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathaudit import ir, lower
-from pathaudit.lower import LoweringError, dump, lower_function, render, split_lines
+from pathaudit.lower import LoweringError, dump, lower_function, render
 from pathaudit.lower.expressions import Scope, lower_expression
 from pathaudit.lower.positions import MAX_DEPTH, survey
 from pathaudit.lower.regions import FixedRegion, LocatedRegions, OrderedRegions
 from pathaudit.lower.slices import cut
 from pathaudit.lower.statements import lower_definition
+from pathaudit.sources import split_lines
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -76,7 +76,7 @@ DECODE = "forward_batch.forward_mode.is_decode()"
 def parse_each_text_once() -> Iterator[None]:
     """Most files are the same in all trees, and to parse them takes half of the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pathaudit.index.resolve.outline_module", cache(outline_module))
+        patch.setattr("pathaudit.index.reads.outline_module", cache(outline_module))
         yield
 
 

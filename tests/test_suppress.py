@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from pathaudit.audit import audit
 from pathaudit.check import check_rule
-from pathaudit.index import build_index
 from pathaudit.results import Finding, Gap, Reach, Report, Severity, fails
 from pathaudit.sources import from_text
 from pathaudit.suppress import apply_suppressions
+from pathaudit.work import Work
 from tests.labels import MODELS, shipped_rules
 
 RULE = "skipped-aux-capture"
@@ -224,8 +224,9 @@ def test_a_file_that_does_not_parse_is_a_gap_and_nothing_else() -> None:
 def test_no_comment_is_unused_where_a_budget_ran_out() -> None:
     rules = shipped_rules()
     tree = from_text({FILE: source({6: f"{ALLOW} no draft"})})
-    index = build_index(tree, rules.profile)
-    answer = check_rule(index, rules.rules[0])
+    work = Work(tree, rules.profile)
+    index = work.index
+    answer = check_rule(work, rules.rules[0])
     lost = replace(answer, findings=())
     gap = Gap(kind="budget", file="sglang/a.py", line=1, message="", entries=("ModelForCausalLM",))
     cut = replace(lost, gaps=(gap,))

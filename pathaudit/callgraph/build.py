@@ -99,7 +99,7 @@ class CallGraph:
             return node
         outline = self._index.modules.outline(ref.file)
         found = self._index.modules.function(ref)
-        line = found.node.lineno if found else 1
+        line = found.line if found else 1
         self._add(node, "function", ref.qualname, ref.file, line, receiver_note(ref, owner))
         if outline is None or found is None or depth > self._depth:
             return node

@@ -23,7 +23,7 @@ class Breach(Struct, frozen=True, eq=False):
     trail: Trail | None
 
 
-class Kept(Struct, frozen=True, eq=False):
+class Kept(Struct, frozen=True):
     """A run that came with the event, where that happened, and in which states."""
 
     run: Run

@@ -5,9 +5,7 @@ import re
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.check.covers import Blocked, Breach, Kept, Unfollowed
-from pathaudit.check.gating import OPEN, GateProof
-from pathaudit.check.subjects import Subject
+from pathaudit.check.judging import Judged
 from pathaudit.conditions import (
     ALWAYS,
     Bound,
@@ -21,9 +19,8 @@ from pathaudit.conditions import (
     simplify,
     witness,
 )
-from pathaudit.paths import Executor, Run, Trail, plain
+from pathaudit.paths import Run, TrailStep, plain
 from pathaudit.results import (
-    Gap,
     PathReport,
     Reach,
     Step,
@@ -34,32 +31,12 @@ from pathaudit.results import (
 REACH_ORDER = (Reach.REACHABLE, Reach.GATED, Reach.BLOCKED, Reach.DORMANT)
 
 
-class Judged(Struct, frozen=True, eq=False):
-    """One subject with everything that was recorded about it.
-
-    ``cut`` is the gap of an analysis that ran out of budget, ``gate`` what keeps the method from
-    running with the feature on.
-    """
-
-    subject: Subject
-    executor: Executor
-    breaches: tuple[Breach, ...]
-    kept: tuple[Kept, ...]
-    unfollowed: tuple[Unfollowed, ...]
-    stopped: tuple[Blocked, ...]
-    cut: Gap | None
-    gate: GateProof = OPEN
-
-
 class Case(Struct, frozen=True, eq=False):
-    """One way to break the rule, with the condition at the place where it is reported.
-
-    ``callee`` is set where the layers went to something that cannot be followed.
-    """
+    """One way to break the rule: of which subject, and whether it can run."""
 
     run: Run
     condition: PathCondition
-    trail: Trail | None
+    steps: tuple[TrailStep, ...]
     judged: Judged
     reach: Reach
     callee: str = ""
@@ -86,7 +63,7 @@ def paths_of(cases: list[Case]) -> list[PathReport]:
 
 def _path(group: list[Case]) -> PathReport:
     first = group[0]
-    facts = first.judged.executor.evaluator.facts
+    facts = first.judged.facts
     shortest = joined(group, facts)
     literals = shortest.alternatives[0].literals
     told = literals | _equal_numbers(literals)
@@ -123,7 +100,7 @@ def proof_of(case: Case) -> str:
         return case.judged.gate.proof
     if case.reach is not Reach.BLOCKED:
         return ""
-    raised = [step for step in (case.trail.steps() if case.trail else ()) if step.kind == "raise"]
+    raised = [step for step in case.steps if step.kind == "raise"]
     if not raised:
         return "every path raises before a layer runs"
     step = raised[-1]
@@ -132,7 +109,7 @@ def proof_of(case: Case) -> str:
 
 def _shown(case: Case) -> PathCondition:
     """Without the literals that only say that the loop's counter lies in its range."""
-    ranges = case.judged.executor.ranges
+    ranges = case.judged.ranges
     alternatives = [
         Conjunction(frozenset(x for x in part.literals if not _is_range(x, ranges)), part.weakened)
         for part in case.condition.alternatives
@@ -188,7 +165,7 @@ def _equal_numbers(literals: frozenset[Literal]) -> frozenset[Literal]:
 
 def possible(case: Case) -> bool:
     """Can the condition of a case hold, once equalities with numbers are taken as bounds?"""
-    facts = case.judged.executor.evaluator.facts
+    facts = case.judged.facts
     return any(
         feasible(part.literals | _equal_numbers(part.literals), facts)
         for part in case.condition.alternatives
@@ -205,8 +182,7 @@ def _steps(case: Case, literals: frozenset[Literal]) -> tuple[Step, ...]:
     """The branches that decide the path, and the call that leaves the class."""
     found = []
     subjects = _subjects_of(literals)
-    trail = case.trail.steps() if case.trail else ()
-    for item in trail:
+    for item in case.steps:
         if item.taken is None or not (_subjects_of(item.literals) & subjects):
             continue
         if item.region == ir.NOWHERE:

@@ -1,6 +1,5 @@
 """Gates: what the framework never does together with an armed feature, proved by its code."""
 
-import pathspec
 from msgspec import Struct
 
 from pathaudit.index import Index
@@ -38,10 +37,5 @@ def _proved(index: Index, gate: Gate) -> GateProof:
 
 def _place(index: Index, anchor: Anchor) -> str:
     """``file:line`` of the first occurrence of an anchor."""
-    spec = pathspec.GitIgnoreSpec.from_lines(anchor.files)
-    paths = [path for path in index.tree.paths if spec.match_file(path)]
-    for path in index.tree.find(anchor.text.encode(), paths):
-        before = index.tree.read(path).split(anchor.text.encode())[0]
-        line = before.count(b"\n") + 1
-        return f"{path}:{line}"
-    return ""
+    found = index.modules.find(anchor.files, anchor.text)
+    return f"{found[0]}:{found[1]}" if found else ""

@@ -4,20 +4,18 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from pathaudit import ir
-from pathaudit.check.covers import Blocked, Breach, Kept, Unfollowed
+from pathaudit.check.covers import Kept
 from pathaudit.check.explain import (
     REACH_ORDER,
     Case,
-    Judged,
     joined,
     layers_of,
     paths_of,
     possible,
     proof_of,
 )
-from pathaudit.conditions import (
-    render,
-)
+from pathaudit.check.judging import Judged, Way
+from pathaudit.conditions import render
 from pathaudit.paths import Run, plain
 from pathaudit.results import (
     EntryReport,
@@ -51,29 +49,23 @@ def _cases(item: Judged) -> Iterator[Case]:
     live = Reach.GATED if item.gate.proof else Reach.REACHABLE
     live = Reach.DORMANT if item.subject.dormant else live
     for breach in item.breaches:
-        yield _at_place(breach, item, live)
+        yield _case(breach, item, live)
     for stopped in item.stopped:
-        yield _at_place(stopped, item, Reach.BLOCKED)
+        yield _case(stopped, item, Reach.BLOCKED)
     decided = {_place(run) for run in _broken(item)}
     for lost in item.unfollowed:
         if _place(lost.run) not in decided:
-            yield _at_place(lost, item, live, lost.callee)
+            yield _case(lost, item, live)
+
+
+def _case(way: Way, item: Judged, reach: Reach) -> Case:
+    return Case(way.run, way.condition, way.steps, item, reach, way.callee)
 
 
 def _broken(item: Judged) -> Iterator[Run]:
     """The runs that break the rule, on a path that can run or not."""
     yield from (found.run for found in item.stopped)
     yield from (found.run for found in item.breaches)
-
-
-def _at_place(
-    found: Breach | Blocked | Unfollowed, item: Judged, reach: Reach, callee: str = ""
-) -> Case:
-    """Inside a callee the condition is that of the call through which the layers left."""
-    condition = found.condition
-    if found.run.point >= 0:
-        condition = item.executor.points[found.run.point].state.condition
-    return Case(found.run, condition, found.trail, item, reach, callee)
 
 
 def _place(run: Run) -> Place:
@@ -158,8 +150,9 @@ def _message(rule: Rule, case: Case, layers: str, verdict: Verdict) -> str:
 
 def _deaf(case: Case) -> list[str]:
     """The methods of the layers, where these are handed an accumulator and never collect."""
-    handed = case.judged.executor.handed.get((case.run.file, case.run.region), {})
-    return [] if any(handed.values()) else sorted(handed)
+    place = (case.run.file, case.run.region)
+    found = [x.methods for x in case.judged.deaf if (x.file, x.region) == place]
+    return list(found[0]) if found else []
 
 
 def _union(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
@@ -189,10 +182,8 @@ def _siblings(items: list[Judged], place: Place, method: str) -> tuple[Sibling, 
 
 def _sibling(group: list[tuple[Judged, Kept]]) -> Sibling:
     item, first = group[0]
-    cases = [
-        Case(kept.run, kept.condition, None, judged, Reach.REACHABLE) for judged, kept in group
-    ]
-    condition = joined(cases, item.executor.evaluator.facts)
+    cases = [Case(kept.run, kept.condition, (), judged, Reach.REACHABLE) for judged, kept in group]
+    condition = joined(cases, item.facts)
     region = first.run.region
     return Sibling(
         file=first.run.file,
@@ -222,7 +213,7 @@ def present_entry(rule: Rule, item: Judged) -> EntryReport | None:
         rule=rule.id,
         entry=subject.root.qualname,
         file=subject.root.file,
-        line=_line_of(item),
+        line=item.line,
         verdict=verdict,
         reach=Reach.DORMANT if subject.dormant else Reach.REACHABLE,
         receivers=subject.receivers,
@@ -230,11 +221,6 @@ def present_entry(rule: Rule, item: Judged) -> EntryReport | None:
         features=subject.setters,
         sites=sites,
     )
-
-
-def _line_of(item: Judged) -> int:
-    function = item.executor.index.modules.function(item.subject.root)
-    return function.node.lineno if function else 1
 
 
 def _sites(item: Judged) -> Iterator[Site]:

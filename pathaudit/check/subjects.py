@@ -5,13 +5,16 @@ that are drafts are nobody's subject, nor is a class that no setter writes to; o
 switch which nothing sets is dormant.
 """
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write
+from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write, compile_globs
 from pathaudit.index.features import LISTED
 from pathaudit.results import Gap
+from pathaudit.ruleset import Rule
+from pathaudit.work import Stage, Work
 
 REACHED_DEPTH = 4
 
@@ -33,17 +36,49 @@ class Subject(Struct, frozen=True, eq=False):
     dormant: bool
 
 
-def find_subjects(index: Index, entry: str | None = None) -> tuple[Subject, ...]:
-    """All subjects of a tree in a stable order; ``entry`` narrows them to one served class."""
+class Candidate(Struct, frozen=True):
+    """A subject of one served class; equal ``signature`` means that the answer is the same."""
+
+    subject: Subject
+    signature: str
+
+
+class Armed(Struct, frozen=True):
+    """A served class, the subjects that its setters arm, and the gaps of those that arm none."""
+
+    candidates: tuple[Candidate, ...]
+    gaps: tuple[Gap, ...]
+
+
+class Silent(Struct, frozen=True):
+    """A served class that nothing arms, and the names of the switches of all others."""
+
+    entry: ClassRef
+    switches: tuple[str, ...]
+
+
+def find_subjects(work: Work, entry: str | None = None) -> tuple[tuple[Subject, ...], list[Gap]]:
+    """All subjects of a tree in a stable order, and the setters that arm none, as gaps.
+
+    ``entry`` narrows both to one served class.
+    """
+    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
+    features = dict(zip(served, work.run(FEATURES, served), strict=True))
+    writes = (write for found in features.values() for item in found for write in item.writes)
+    switches = tuple(sorted({write.name for write in writes if write.kind == LISTED}))
+    asked = [ref for ref in served if entry in (None, ref.name)]
+    armed = work.run(ARMED, [ref for ref in asked if features[ref]])
+    silent = [Silent(ref, switches) for ref in asked if not features[ref]]
+    candidates = [x for item in armed for x in item.candidates]
+    candidates += [x for found in work.run(DORMANT, silent) for x in found]
+    return _grouped(candidates), [gap for item in armed for gap in item.gaps]
+
+
+def _grouped(candidates: Iterable[Candidate]) -> tuple[Subject, ...]:
     groups: dict[object, list[Subject]] = {}
-    for subject in _all_subjects(index, entry):
-        key = (
-            subject.root,
-            subject.method,
-            _signature(index, subject),
-            subject.writes,
-            subject.dormant,
-        )
+    for item in candidates:
+        subject = item.subject
+        key = (subject.root, subject.method, item.signature, subject.writes, subject.dormant)
         groups.setdefault(key, []).append(subject)
     merged = [_merge(group) for group in groups.values()]
     armed = {(item.root, item.instance.cls) for item in merged if not item.dormant}
@@ -51,27 +86,43 @@ def find_subjects(index: Index, entry: str | None = None) -> tuple[Subject, ...]
     return tuple(sorted(kept, key=lambda x: (x.root, x.method, x.receivers, x.setters, x.writes)))
 
 
-def find_unarmed(
-    index: Index, subjects: tuple[Subject, ...], entry: str | None = None
-) -> Iterator[Gap]:
-    """Setters of served classes that ask for layers, though none to judge were found."""
-    armed = {(name, setter) for x in subjects for name in x.entries for setter in x.setters}
-    for ref in index.entries:
-        if index.is_draft(ref) or entry not in (None, ref.name):
-            continue
-        for feature in index.features(ref):
-            if (ref.name, feature.setter) in armed:
-                continue
-            found = index.modules.method(ref, feature.setter)
-            reason = _unarmed(index, feature)
-            if found is not None and reason:
-                yield Gap(
-                    kind="feature",
-                    file=found[0].file,
-                    line=found[1].node.lineno,
-                    message=f"{feature.setter} of {ref.name} arms {reason}",
-                    entries=(ref.name,),
-                )
+def find_entries(work: Work) -> tuple[ClassRef, ...]:
+    """The served classes, drafts included, by file and name."""
+    files = filter(compile_globs(work.profile.models).match_file, work.tree.paths)
+    naming = work.tree.find(work.profile.entries.variable.encode(), files)
+    return tuple(sorted({ref for found in work.run(SERVED, naming) for ref in found}))
+
+
+def _find_armed(index: Index, _: Rule | None, entry: ClassRef) -> Armed:
+    features = index.features(entry)
+    subjects = [x for feature in features for x in _armed(index, entry, feature)]
+    setters = {name for item in subjects for name in item.setters}
+    lost = (feature for feature in features if feature.setter not in setters)
+    gaps = (_unarmed_gap(index, entry, feature) for feature in lost)
+    return Armed(_candidates(index, subjects), tuple(gap for gap in gaps if gap is not None))
+
+
+def _find_dormant(index: Index, _: Rule | None, item: Silent) -> tuple[Candidate, ...]:
+    return _candidates(index, _dormant(index, item.entry, frozenset(item.switches)))
+
+
+def _candidates(index: Index, subjects: Iterable[Subject]) -> tuple[Candidate, ...]:
+    return tuple(Candidate(x, _signature(index, x)) for x in subjects)
+
+
+def _unarmed_gap(index: Index, entry: ClassRef, feature: Feature) -> Gap | None:
+    """A setter that asks for layers, though none to judge were found."""
+    found = index.modules.method(entry, feature.setter)
+    reason = _unarmed(index, feature)
+    if found is None or not reason:
+        return None
+    return Gap(
+        kind="feature",
+        file=found[0].file,
+        line=found[1].line,
+        message=f"{feature.setter} of {entry.name} arms {reason}",
+        entries=(entry.name,),
+    )
 
 
 def _unarmed(index: Index, feature: Feature) -> str:
@@ -99,25 +150,6 @@ def _merge(group: list[Subject]) -> Subject:
         tuple(sorted({name for item in group for name in item.entries})),
         first.dormant,
     )
-
-
-def _all_subjects(index: Index, entry: str | None) -> Iterator[Subject]:
-    served = [ref for ref in index.entries if not index.is_draft(ref)]
-    switches: set[str] = set()
-    silent: list[ClassRef] = []
-    for ref in served:
-        features = index.features(ref)
-        switches.update(
-            write.name for item in features for write in item.writes if write.kind == LISTED
-        )
-        if not features:
-            silent.append(ref)
-        elif entry in (None, ref.name):
-            for feature in features:
-                yield from _armed(index, ref, feature)
-    for ref in silent:
-        if entry in (None, ref.name):
-            yield from _dormant(index, ref, frozenset(switches))
 
 
 def _armed(index: Index, entry: ClassRef, feature: Feature) -> Iterator[Subject]:
@@ -175,15 +207,13 @@ def _reaches(index: Index, cls: ClassRef, ref: FunctionRef, stacks: frozenset[st
     return any(index.attributes_of(method) & stacks for method in index.closure(cls, ref))
 
 
-def _signature(index: Index, subject: Subject) -> object:
+def _signature(index: Index, subject: Subject) -> str:
     """What tells two receivers of one method apart: the methods and layers that it uses."""
-    cls = subject.instance.cls
-    methods = index.closure(cls, subject.root)
-    layers = [
-        index.types.attribute(subject.instance, name)
-        for name in sorted(index.stacks_of(subject.instance))
-    ]
-    return methods, tuple(layers), subject.stacks
+    methods = index.closure(subject.instance.cls, subject.root)
+    names = sorted(index.stacks_of(subject.instance))
+    layers = [index.types.attribute(subject.instance, name) for name in names]
+    text = repr((methods, layers, sorted(subject.stacks)))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _dormant(index: Index, entry: ClassRef, switches: frozenset[str]) -> Iterator[Subject]:
@@ -206,8 +236,21 @@ def _reachable(index: Index, instance: Instance, depth: int) -> Iterator[Instanc
     yield instance
     if not depth:
         return
-    models = frozenset(index.model_files)
     for name in sorted(index.attributes_stored(instance.cls)):
         for inner in index.types.attribute(instance, name).instances():
-            if inner.cls.file in models and inner.cls != instance.cls:
+            if index.is_model(inner.cls.file) and inner.cls != instance.cls:
                 yield from _reachable(index, inner, depth - 1)
+
+
+def _find_served(index: Index, _: Rule | None, file: str) -> tuple[ClassRef, ...]:
+    return index.served(file)
+
+
+def _find_features(index: Index, _: Rule | None, entry: ClassRef) -> tuple[Feature, ...]:
+    return index.features(entry)
+
+
+SERVED = Stage("served", _find_served, str, tuple[ClassRef, ...], str)
+FEATURES = Stage("features", _find_features, ClassRef, tuple[Feature, ...], lambda x: x.file)
+ARMED = Stage("armed", _find_armed, ClassRef, Armed, lambda x: x.file)
+DORMANT = Stage("dormant", _find_dormant, Silent, tuple[Candidate, ...], lambda x: x.entry.file)

@@ -2,7 +2,7 @@
 
 import networkx as nx
 
-from pathaudit.audit import audit_index
+from pathaudit.audit import audit_work
 from pathaudit.callgraph import CallGraph
 from pathaudit.errors import UsageError
 from pathaudit.graph.arms import never_taken
@@ -12,11 +12,12 @@ from pathaudit.graph.pruning import prune
 from pathaudit.graph.reading import follow_layers
 from pathaudit.graph.runs import add_runs, drop_readers
 from pathaudit.hints import did_you_mean
-from pathaudit.index import FunctionRef, Index, build_index
+from pathaudit.index import FunctionRef, Index
 from pathaudit.paths import ask
 from pathaudit.results import GraphEdge, GraphView, Report, Source
 from pathaudit.ruleset import Rule, Ruleset
 from pathaudit.sources import SourceTree
+from pathaudit.work import Work
 
 __all__ = ["graph", "prune"]
 
@@ -39,10 +40,10 @@ def graph(
     """
     rule = _rule(rules, only)
     name, _, method = entry.partition(".")
-    index = build_index(tree, rules.profile)
-    report = audit_index(index, Ruleset(rules.profile, (rule,), rules.directory), entry=name)
-    found = find_entry(index, name, method)
-    return prune(_draw(index, rule, report, found), only, depth)
+    work = Work(tree, rules.profile)
+    report = audit_work(work, Ruleset(rules.profile, (rule,), rules.directory), entry=name)
+    found = find_entry(work, name, method)
+    return prune(_draw(work.index, rule, report, found), only, depth)
 
 
 def _rule(rules: Ruleset, only: str) -> Rule:

@@ -5,9 +5,10 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
-from pathaudit.check.subjects import Subject, find_subjects
+from pathaudit.check.subjects import Subject, find_entries, find_subjects
 from pathaudit.errors import UsageError
 from pathaudit.index import ClassRef, FunctionRef, Index, Instance, Types, Write
+from pathaudit.work import Work
 
 HELD_DEPTH = 4
 
@@ -29,15 +30,16 @@ class Entry(Struct, frozen=True, eq=False):
     layers: frozenset[ClassRef]
 
 
-def find_entry(index: Index, name: str, method: str = "") -> Entry:
+def find_entry(work: Work, name: str, method: str = "") -> Entry:
     """The entry of a served class; without a method, the first that the framework calls.
 
     ``layers`` are the classes of its layers, none where they are not all known. Raises
     ``UsageError`` for a method that the class has not.
     """
-    instance = Instance(next(ref for ref in index.entries if ref.name == name))
+    index = work.index
+    instance = Instance(next(ref for ref in find_entries(work) if ref.name == name))
     called, ref = _method(index, instance.cls, method)
-    subjects = find_subjects(index, name)
+    subjects, _ = find_subjects(work, name)
     owners = [inner for item in _owners(subjects, instance) for inner in _held(index, item)]
     stacks = frozenset[str]().union(*(item.stacks for item in subjects))
     if not stacks:
@@ -91,7 +93,6 @@ def _owners(subjects: Iterable[Subject], entry: Instance) -> tuple[Instance, ...
 
 def _held(index: Index, instance: Instance) -> Iterator[Instance]:
     """The object and those it holds, as far as their classes are defined in model files."""
-    models = frozenset(index.model_files)
     found = {instance: None}
     level = [instance]
     for _ in range(HELD_DEPTH):
@@ -100,7 +101,7 @@ def _held(index: Index, instance: Instance) -> Iterator[Instance]:
             for item in level
             for name in sorted(index.attributes_stored(item.cls))
             for held in index.types.attribute(item, name).instances()
-            if held.cls.file in models and held not in found
+            if index.is_model(held.cls.file) and held not in found
         ]
         found.update(dict.fromkeys(inner))
         level = list(dict.fromkeys(inner))

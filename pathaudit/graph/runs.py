@@ -80,7 +80,7 @@ class _Runs:
     def _nodes_of(self, ref: FunctionRef) -> list[str]:
         if ref not in self._ids:
             outline = self._flow.index.modules.function(ref)
-            line = outline.node.lineno if outline else 1
+            line = outline.line if outline else 1
             node = f"{ref.file}:{ref.qualname}:"
             self._add(node, "function", ref.qualname, ref.file, line)
             self._ids[ref] = [node]

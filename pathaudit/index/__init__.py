@@ -4,11 +4,10 @@ import ast
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-import pathspec
-
 from pathaudit.index.features import Feature, Write, follow_setter
 from pathaudit.index.oracle import TypeOracle
 from pathaudit.index.outline import AttributeStore, ClassOutline, FunctionOutline, ModuleOutline
+from pathaudit.index.reads import Outlines, Reads, Search, compile_globs, folders_of, search
 from pathaudit.index.resolve import (
     ClassRef,
     External,
@@ -25,7 +24,6 @@ from pathaudit.index.types import (
     StackType,
     Types,
 )
-from pathaudit.results import Gap
 from pathaudit.ruleset import Profile
 from pathaudit.sources import SourceTree
 
@@ -42,48 +40,53 @@ __all__ = [
     "Instance",
     "ModuleOutline",
     "ModuleRef",
+    "Outlines",
+    "Reads",
+    "Search",
     "StackType",
     "Symbol",
     "Types",
     "ValueRef",
     "Write",
     "build_index",
+    "compile_globs",
+    "folders_of",
+    "search",
 ]
 
 
 class Index:
-    """Answers questions about one tree; everything is found when first asked for."""
+    """Answers questions about one tree; everything is found when first asked for.
 
-    def __init__(self, tree: SourceTree, profile: Profile) -> None:
-        self.tree = tree
+    Types that depend on each other are answered in the order in which they are asked, so that
+    what must not depend on what was asked before takes an index of its own over the same outlines.
+    """
+
+    def __init__(self, outlines: Outlines, profile: Profile) -> None:
+        self.tree = outlines.tree
         self.profile = profile
-        self.modules = Modules(tree)
+        self.modules = Modules(outlines)
         self.types = TypeOracle(self.modules, profile.stacks)
         self._features: dict[ClassRef, tuple[Feature, ...]] = {}
-        self._attributes: dict[FunctionRef, frozenset[str]] = {}
         self._closures: dict[tuple[ClassRef, FunctionRef], tuple[FunctionRef, ...]] = {}
         self._entered: dict[tuple[ClassRef, str], frozenset[str]] = {}
         self._stored: dict[tuple[ClassRef, str], frozenset[str]] = {}
         self._collecting: dict[tuple[ClassRef, frozenset[str]], frozenset[str]] = {}
 
-    @property
-    def gaps(self) -> tuple[Gap, ...]:
-        return tuple(self.modules.gaps)
-
     @cached_property
     def model_files(self) -> tuple[str, ...]:
         """Files under the profile's model globs, in order."""
-        spec = pathspec.GitIgnoreSpec.from_lines(self.profile.models)
-        return tuple(path for path in self.tree.paths if spec.match_file(path))
+        return tuple(filter(self.is_model, self.tree.paths))
 
-    @cached_property
-    def entries(self) -> tuple[ClassRef, ...]:
-        """The served classes, drafts included, by file and name."""
-        needle = self.profile.entries.variable.encode()
-        files = self.tree.find(needle, self.model_files)
-        return tuple(sorted({entry for file in files for entry in self._entries_of(file)}))
+    def is_model(self, file: str) -> bool:
+        """Is a file under the profile's model globs?"""
+        return compile_globs(self.profile.models).match_file(file)
 
-    def _entries_of(self, file: str) -> Iterator[ClassRef]:
+    def served(self, file: str) -> tuple[ClassRef, ...]:
+        """The classes that a model file lists as served, drafts included, by file and name."""
+        return tuple(sorted(set(self._served(file))))
+
+    def _served(self, file: str) -> Iterator[ClassRef]:
         outline = self.modules.outline(file)
         values = outline.values.get(self.profile.entries.variable, ()) if outline else ()
         for value in values:
@@ -119,13 +122,8 @@ class Index:
 
     def attributes_of(self, ref: FunctionRef) -> frozenset[str]:
         """Every attribute name that a function mentions."""
-        if ref not in self._attributes:
-            function = self.modules.function(ref)
-            nodes = ast.walk(function.node) if function else ()
-            self._attributes[ref] = frozenset(
-                node.attr for node in nodes if isinstance(node, ast.Attribute)
-            )
-        return self._attributes[ref]
+        function = self.modules.function(ref)
+        return function.attributes if function else frozenset()
 
     def closure(self, cls: ClassRef, ref: FunctionRef) -> tuple[FunctionRef, ...]:
         """The methods of an object that a method may lead to, itself and ``super()`` included."""
@@ -286,4 +284,4 @@ def _stored_on_receiver(node: ast.AST) -> frozenset[str]:
 
 def build_index(tree: SourceTree, profile: Profile) -> Index:
     """The index of a tree; nothing is read before the first question."""
-    return Index(tree, profile)
+    return Index(Outlines(tree), profile)

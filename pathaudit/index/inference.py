@@ -4,7 +4,7 @@ import ast
 from abc import ABC, abstractmethod
 from fnmatch import fnmatchcase
 
-from pathaudit.index.outline import FunctionOutline, imported
+from pathaudit.index.outline import FunctionOutline
 from pathaudit.index.resolve import (
     ClassRef,
     External,
@@ -45,7 +45,6 @@ class Inference(ABC):
     def __init__(self, modules: Modules, stacks: Stacks) -> None:
         self._modules = modules
         self._stacks = stacks
-        self._locals: dict[int, dict[str, list[Assigned]]] = {}
         self._depth = 0
 
     @abstractmethod
@@ -130,9 +129,7 @@ class Inference(ABC):
             parts.append(UNKNOWN)
         # In `x = x or Default` the inner name is what came in.
         inner = with_names(scope, ((name, union(parts)),))
-        if id(function.node) not in self._locals:
-            self._locals[id(function.node)] = local_assignments(function.node)
-        values = self._locals[id(function.node)].get(name, [])
+        values = function.locals.get(name, [])
         parts += [self._assigned(value, inner) for value in values]
         return union(parts) if parts else None
 
@@ -142,18 +139,14 @@ class Inference(ABC):
         return self.item(assigned.value, assigned.position, scope)
 
     def _resolve(self, name: str, scope: Scope) -> Symbol | None:
-        if scope.function is not None:
-            for statement in ast.walk(scope.function.node):
-                if isinstance(statement, (ast.Import, ast.ImportFrom)):
-                    for bound, symbol in imported(statement):
-                        if bound == name.split(".")[0] and symbol.attribute:
-                            module = self._modules.absolute(scope.file, symbol)
-                            file = self._modules.file_of(module)
-                            return (
-                                self._modules.resolve(file, symbol.attribute)
-                                if file
-                                else External(f"{module}.{symbol.attribute}")
-                            )
+        head = name.split(".")[0]
+        for bound, symbol in scope.function.imports if scope.function is not None else ():
+            if bound == head and symbol.attribute:
+                module = self._modules.absolute(scope.file, symbol)
+                file = self._modules.file_of(module)
+                if file is None:
+                    return External(f"{module}.{symbol.attribute}")
+                return self._modules.resolve(file, symbol.attribute)
         return self._modules.resolve(scope.file, name)
 
     def _symbol(self, symbol: Symbol | None) -> Types:
@@ -256,7 +249,7 @@ class Inference(ABC):
         texts = [ast.unparse(argument) for argument in iterable.args]
         for argument in iterable.args:
             if isinstance(argument, ast.Name) and scope.function is not None:
-                values = local_assignments(scope.function.node).get(argument.id, [])
+                values = scope.function.locals.get(argument.id, [])
                 texts += [ast.unparse(item.value) for item in values if item.position is None]
         return any(fnmatchcase(text, glob) for text in texts for glob in self._stacks.counts)
 
@@ -277,7 +270,7 @@ class Inference(ABC):
             case ast.IfExp(_, body, orelse):
                 return union(self.item(part, position, scope) for part in (body, orelse))
             case ast.Name(id) if scope.function is not None:
-                values = local_assignments(scope.function.node).get(id, [])
+                values = scope.function.locals.get(id, [])
                 return union(
                     self.item(value.value, position, scope)
                     for value in values

@@ -10,10 +10,7 @@ from pathaudit.index.resolve import (
     FunctionRef,
     Modules,
 )
-from pathaudit.index.syntax import (
-    base_init_call,
-    calls_with_loops,
-)
+from pathaudit.index.syntax import base_init_call
 from pathaudit.index.types import UNKNOWN, FunctionType, Instance, Scope, StackType, Types, union
 from pathaudit.ruleset import Stacks
 
@@ -83,16 +80,10 @@ class TypeOracle(Inference):
             return None
         parts: list[Types] = []
         decoder = False
-        for loop, call in calls_with_loops(scope.function.node, ()):
-            function = call.func
-            if (
-                isinstance(function, ast.Attribute)
-                and function.attr == "append"
-                and ast.unparse(function.value) == f"self.{store.name}"
-                and call.args
-            ):
-                parts.append(self.evaluate(call.args[0], scope))
-                decoder = decoder or any(self.is_count(item.iter, scope) for item in loop)
+        for name, loops, value in scope.function.appended:
+            if name == store.name:
+                parts.append(self.evaluate(value, scope))
+                decoder = decoder or any(self.is_count(item.iter, scope) for item in loops)
         return StackType(union(parts), decoder) if parts else None
 
     def _method_scope(self, instance: Instance, cls: ClassRef, method: str) -> Scope | None:

@@ -1,12 +1,21 @@
 """Outline one module with ``ast``: imports, classes, methods, and what is stored on ``self``."""
 
 import ast
-import warnings
 from collections.abc import Iterator
+from functools import cached_property
 
 from msgspec import Struct
 
-from pathaudit.lower import split_lines
+from pathaudit.index.syntax import (
+    Assigned,
+    Definition,
+    appended,
+    first_line,
+    local_assignments,
+    parse,
+    parse_definition,
+)
+from pathaudit.sources import split_lines
 
 
 class ImportedSymbol(Struct, frozen=True):
@@ -31,12 +40,49 @@ class AttributeStore(Struct, frozen=True):
     always: bool
 
 
-class FunctionOutline(Struct, frozen=True, eq=False):
-    """A function or method; ``qualname`` is ``Class.method`` or the bare name."""
+class FunctionOutline:
+    """A function or method; ``qualname`` is ``Class.method`` or the bare name.
 
-    name: str
-    qualname: str
-    node: ast.FunctionDef | ast.AsyncFunctionDef
+    ``first`` is its first line with its decorators, ``line`` that of the ``def``, ``last`` its
+    last. Trees of whole files are most of what an index would hold, and few functions are ever
+    asked about: ``node`` parses the function again when it is first asked for.
+    """
+
+    def __init__(self, lines: list[str], qualname: str, node: Definition) -> None:
+        self.name = node.name
+        self.qualname = qualname
+        self.first = first_line(node)
+        self.line = node.lineno
+        self.last = node.end_lineno or node.lineno
+        self._lines = lines
+
+    @cached_property
+    def node(self) -> Definition:
+        """The tree of the function, with the positions that it has in its file."""
+        return parse_definition(self._lines, self.first, self.line, self.last)
+
+    @cached_property
+    def imports(self) -> tuple[tuple[str, ImportedSymbol], ...]:
+        """The names that imports anywhere inside the function bind."""
+        nodes = ast.walk(self.node)
+        statements = (x for x in nodes if isinstance(x, ast.Import | ast.ImportFrom))
+        return tuple(pair for item in statements for pair in imported(item))
+
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """Every attribute name that the function mentions."""
+        nodes = ast.walk(self.node)
+        return frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute))
+
+    @cached_property
+    def locals(self) -> dict[str, list[Assigned]]:
+        """What each name is assigned anywhere inside the function."""
+        return local_assignments(self.node)
+
+    @cached_property
+    def appended(self) -> tuple[tuple[str, tuple[ast.For, ...], ast.expr], ...]:
+        """What is appended to attributes of ``self``: the name, the loops around, the value."""
+        return tuple(appended(self.node))
 
     @property
     def decorators(self) -> tuple[str, ...]:
@@ -76,9 +122,7 @@ def outline_module(file: str, text: str) -> ModuleOutline:
     Raises ``SyntaxError``, ``ValueError`` or ``RecursionError`` as ``ast.parse`` does, and
     ``MemoryError`` for input that is nested too deeply for CPython's parser.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # remarks of the compiler on the audited code
-        module = ast.parse(text)
+    module = parse(text)
     outline = ModuleOutline(file, split_lines(text), {}, (), {}, {}, {})
     stars: list[ImportedSymbol] = []
     for statement in _top_level(module.body):
@@ -106,6 +150,7 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _record(outline: ModuleOutline, statement: ast.stmt, stars: list[ImportedSymbol]) -> None:
+    lines = outline.lines
     match statement:
         case ast.Import() | ast.ImportFrom():
             for name, symbol in imported(statement):
@@ -114,11 +159,9 @@ def _record(outline: ModuleOutline, statement: ast.stmt, stars: list[ImportedSym
                 else:
                     outline.imports[name] = symbol
         case ast.ClassDef():
-            outline.classes[statement.name] = _outline_class(statement)
+            outline.classes[statement.name] = _outline_class(lines, statement)
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            outline.functions[statement.name] = FunctionOutline(
-                statement.name, statement.name, statement
-            )
+            outline.functions[statement.name] = FunctionOutline(lines, statement.name, statement)
         case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
             for name, value in _assigned(statement):
                 outline.values[name] = (*outline.values.get(name, ()), value)
@@ -148,7 +191,7 @@ def _assigned(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> Iterator[tupl
             yield target.id, node.value
 
 
-def _outline_class(node: ast.ClassDef) -> ClassOutline:
+def _outline_class(lines: list[str], node: ast.ClassDef) -> ClassOutline:
     methods: dict[str, FunctionOutline] = {}
     attributes: dict[str, ast.expr] = {}
     stores: list[AttributeStore] = []
@@ -157,7 +200,7 @@ def _outline_class(node: ast.ClassDef) -> ClassOutline:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 if _replaces(statement):
                     qualname = f"{node.name}.{statement.name}"
-                    methods[statement.name] = FunctionOutline(statement.name, qualname, statement)
+                    methods[statement.name] = FunctionOutline(lines, qualname, statement)
                 stores.extend(_self_stores(statement))
             case ast.Assign() | ast.AnnAssign():
                 attributes.update(_assigned(statement))
@@ -170,7 +213,7 @@ def _outline_class(node: ast.ClassDef) -> ClassOutline:
     return ClassOutline(node.name, node.lineno, bases, methods, attributes, tuple(stores), fields)
 
 
-def _replaces(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _replaces(node: Definition) -> bool:
     """A property's setter or deleter, or an overload, is not the method of that name."""
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter"):
@@ -180,7 +223,7 @@ def _replaces(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return True
 
 
-def _self_stores(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[AttributeStore]:
+def _self_stores(node: Definition) -> Iterator[AttributeStore]:
     receiver = node.args.args[0].arg if node.args.args else ""
     for statement in _statements(node):
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:

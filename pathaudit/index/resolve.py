@@ -1,7 +1,6 @@
 """Find what a name means in a source tree: modules, classes, bases, methods."""
 
 from collections.abc import Iterator
-from functools import cached_property
 
 from msgspec import Struct
 
@@ -11,10 +10,9 @@ from pathaudit.index.outline import (
     FunctionOutline,
     ImportedSymbol,
     ModuleOutline,
-    outline_module,
 )
+from pathaudit.index.reads import Outlines, Reads, Search, search
 from pathaudit.results import Gap
-from pathaudit.sources import SourceTree
 
 RESOLUTION_DEPTH = 20
 
@@ -54,42 +52,51 @@ Symbol = ClassRef | FunctionRef | ModuleRef | ValueRef | External
 
 
 class Modules:
-    """The modules of a tree, outlined when first asked for; what fails becomes a gap."""
+    """What names mean; notes what it asks the tree, and which files it could not read."""
 
-    def __init__(self, tree: SourceTree) -> None:
-        self.tree = tree
+    def __init__(self, outlines: Outlines) -> None:
+        self.tree = outlines.tree
         self.gaps: list[Gap] = []
-        self._outlines: dict[str, ModuleOutline | None] = {}
+        self._outlines = outlines
+        self._read: dict[str, ModuleOutline | None] = {}
+        self._texts: set[str] = set()
+        self._paths: set[str] = set()
+        self._folders: set[str] = set()
+        self._searches: set[Search] = set()
+        self._mro_cache: dict[ClassRef, tuple[ClassRef, ...]] = {}
 
-    @cached_property
-    def _files(self) -> frozenset[str]:
-        return frozenset(self.tree.paths)
-
-    @cached_property
-    def _folders(self) -> frozenset[str]:
-        return frozenset(path.rsplit("/", 1)[0] for path in self.tree.paths)
+    @property
+    def reads(self) -> Reads:
+        """What was asked of the tree so far."""
+        return Reads(
+            files=frozenset({*self._read, *self._texts}),
+            paths=frozenset(self._paths),
+            folders=frozenset(self._folders),
+            searches=frozenset(self._searches),
+        )
 
     def outline(self, file: str) -> ModuleOutline | None:
         """The outline of a file, ``None`` if it does not exist or does not parse (then a gap)."""
-        if file not in self._outlines:
-            self._outlines[file] = self._load(file) if file in self._files else None
-        return self._outlines[file]
+        if file not in self._read:
+            found = self._outlines.get(file)
+            self._read[file] = None if isinstance(found, Gap) else found
+            if isinstance(found, Gap):
+                self.gaps.append(found)
+        return self._read[file]
 
-    def _load(self, file: str) -> ModuleOutline | None:
-        try:
-            return outline_module(file, self.tree.text(file))
-        except SourceError as error:
-            self._gap(file, 1, error.message)
-        except SyntaxError as error:
-            self._gap(file, error.lineno or 1, f"does not parse: {error.msg}")
-        except ValueError as error:
-            self._gap(file, 1, f"does not parse: {error}")
-        except (RecursionError, MemoryError):
-            self._gap(file, 1, "is nested too deeply to parse")
+    def find(self, globs: tuple[str, ...], text: str) -> tuple[str, int] | None:
+        """Where a text first occurs under some globs: the file, and the line from 1."""
+        asked = Search(globs, text)
+        self._searches.add(asked)
+        for path in search(self.tree, asked):
+            try:
+                before, found, _ = self.tree.read(path).partition(text.encode())
+            except SourceError:
+                continue
+            self._texts.add(path)
+            if found:
+                return path, before.count(b"\n") + 1
         return None
-
-    def _gap(self, file: str, line: int, message: str) -> None:
-        self.gaps.append(Gap(kind="file", file=file, line=line, message=message))
 
     # ---- names ----
 
@@ -97,7 +104,8 @@ class Modules:
         """The file of a dotted module name; packages without ``__init__.py`` have none."""
         base = module.replace(".", "/")
         for candidate in (f"{base}.py", f"{base}/__init__.py"):
-            if candidate in self._files:
+            self._paths.add(candidate)
+            if candidate in self._outlines.paths:
                 return candidate
         return None
 
@@ -150,7 +158,8 @@ class Modules:
         if file is not None:
             return ModuleRef(file)
         folder = module.replace(".", "/")
-        return ModuleRef(f"{folder}/__init__.py") if folder in self._folders else None
+        self._folders.add(folder)
+        return ModuleRef(f"{folder}/__init__.py") if folder in self._outlines.folders else None
 
     def absolute(self, file: str, symbol: ImportedSymbol) -> str:
         """The absolute module name that an import in ``file`` asks for."""
@@ -199,10 +208,6 @@ class Modules:
             rest = [cls for cls in _merge(sequences) if cls != ref]
             self._mro_cache[ref] = (ref, *rest)
         return self._mro_cache[ref]
-
-    @cached_property
-    def _mro_cache(self) -> dict[ClassRef, tuple[ClassRef, ...]]:
-        return {}
 
     def has_unknown_base(self, ref: ClassRef) -> bool:
         """Does a class of the hierarchy have a base that is neither here nor a known module?"""

@@ -1,9 +1,48 @@
 """Questions about the syntax of functions that need no types."""
 
 import ast
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def parse(text: str) -> ast.Module:
+    """Parse a module, without the compiler's remarks on the audited code; raises as ast does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def parse_definition(lines: Sequence[str], first: int, line: int, last: int) -> Definition:
+    """Parse one function of a file that parses: ``def`` stands at ``line``, decorators before.
+
+    Positions are those in the file, whose ``lines`` keep their ends.
+    """
+    taken = "".join(lines[first - 1 : last])
+    indented = taken[:1] in (" ", "\t")
+    above = "\n" * (first - 1 - indented) + ("class _:\n" if indented else "")
+    try:
+        found = _definition_at(parse(above + taken), line)
+    except SyntaxError:
+        found = None  # a form feed in the margin, or a backslash at the end
+    found = found or _definition_at(parse("".join(lines)), line)
+    if found is None:
+        raise AssertionError(f"no function is defined in line {line}")
+    return found
+
+
+def _definition_at(module: ast.Module, line: int) -> Definition | None:
+    pending: list[ast.stmt] = list(module.body)
+    for statement in pending:
+        if isinstance(statement, Definition) and statement.lineno == line:
+            return statement
+        for name in ("body", "orelse", "finalbody", "handlers"):
+            if not isinstance(statement, Definition):
+                pending.extend(getattr(statement, name, ()))
+    return None
 
 
 def dotted_name(node: ast.expr) -> str:
@@ -53,12 +92,12 @@ def _bound_names(target: ast.expr) -> Iterator[tuple[str, int | None]]:
                 yield item.id, position
 
 
-def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+def parameters(node: Definition) -> set[str]:
     arguments = node.args
     return {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
 
 
-def default_of(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> ast.expr | None:
+def default_of(node: Definition, name: str) -> ast.expr | None:
     arguments = node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     with_default = positional[len(positional) - len(arguments.defaults) :]
@@ -91,6 +130,16 @@ def calls_with_loops(
             yield loops, child
         inner = (*loops, child) if isinstance(child, ast.For) else loops
         yield from calls_with_loops(child, inner)
+
+
+def appended(node: ast.AST) -> Iterator[tuple[str, tuple[ast.For, ...], ast.expr]]:
+    """``self.<name>.append(<value>)``: the name, the loops around it, and the value."""
+    for loops, call in calls_with_loops(node, ()):
+        match call:
+            case ast.Call(
+                ast.Attribute(ast.Attribute(ast.Name("self"), name), "append"), [value, *_]
+            ):
+                yield name, loops, value
 
 
 def first_line(statement: ast.stmt) -> int:

@@ -11,27 +11,27 @@ from pathaudit.index.resolve import (
 )
 
 
-class Instance(Struct, frozen=True, order=True):
+class Instance(Struct, frozen=True, order=True, tag=True):
     """An object of a class; ``bindings`` are constructor arguments that are classes."""
 
     cls: ClassRef
     bindings: tuple[tuple[str, "Types"], ...] = ()
 
 
-class StackType(Struct, frozen=True, order=True):
+class StackType(Struct, frozen=True, order=True, tag=True):
     """A container of modules. ``decoder`` says that it holds the decoder layers of a model."""
 
     elements: "Types"
     decoder: bool
 
 
-class ClassType(Struct, frozen=True, order=True):
+class ClassType(Struct, frozen=True, order=True, tag=True):
     """The class itself, as in ``layer_type=DecoderLayer``."""
 
     cls: ClassRef
 
 
-class FunctionType(Struct, frozen=True, order=True):
+class FunctionType(Struct, frozen=True, order=True, tag=True):
     ref: FunctionRef
 
 

@@ -1,7 +1,6 @@
 """LibCST parses the slice of a function and lowers it to statements with regions.
 
-``lower_function`` is the verb; ``split_lines`` makes its input, ``dump`` and ``render`` show its
-output.
+``lower_function`` is the verb; ``dump`` and ``render`` show its output.
 """
 
 import ast
@@ -13,10 +12,10 @@ from pathaudit.lower.expressions import Scope, render_node
 from pathaudit.lower.function_text import dump
 from pathaudit.lower.positions import survey
 from pathaudit.lower.regions import LocatedRegions, MismatchError, OrderedRegions, Regions
-from pathaudit.lower.slices import LoweringError, Slice, cut, parse_expression, split_lines
+from pathaudit.lower.slices import LoweringError, Slice, cut, parse_expression
 from pathaudit.lower.statements import lower_definition
 
-__all__ = ["LoweringError", "dump", "lower_function", "render", "split_lines"]
+__all__ = ["LoweringError", "dump", "lower_function", "render"]
 
 
 def lower_function(
@@ -25,7 +24,7 @@ def lower_function(
     """Lower one function of a file.
 
     Args:
-        lines: the whole file, as ``split_lines`` gives it.
+        lines: the whole file, as ``sources.split_lines`` gives it.
         node: the function in the ``ast`` tree of that very file; its positions are used.
 
     Raises:

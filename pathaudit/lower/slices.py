@@ -1,13 +1,10 @@
 """Cut a function out of its file and have LibCST parse just that slice."""
 
 import ast
-import re
 from collections.abc import Sequence
 
 import libcst as cst
 from msgspec import Struct
-
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 
 
 class LoweringError(Exception):
@@ -20,14 +17,6 @@ class Slice(Struct, frozen=True, eq=False):
     module: cst.Module
     function: cst.FunctionDef
     offset: int
-
-
-def split_lines(text: str) -> list[str]:
-    """Split as Python's tokenizer does, at line feeds and carriage returns only; ends are kept.
-
-    A byte order mark is left out, because ``ast`` counts columns without it.
-    """
-    return _LINE.findall(text.removeprefix("\ufeff"))
 
 
 def cut(lines: Sequence[str], node: ast.FunctionDef | ast.AsyncFunctionDef) -> Slice:

@@ -158,7 +158,7 @@ class Machine(ABC):
             try:
                 function = lower_function(outline.lines, found.node)
             except LoweringError as error:
-                raise BudgetExceeded(str(error), ref.file, found.node.lineno) from error
+                raise BudgetExceeded(str(error), ref.file, found.line) from error
             interest = self.interest(ref, function, receiver, carriers, returns=call is not None)
             interest = replace(interest, stacks=interest.stacks | held)
             self._plans[key] = (function, plan_function(function, interest))

@@ -6,10 +6,18 @@ import msgspec
 
 from pathaudit.sources.listing import printable, walk
 from pathaudit.sources.locate import find_holder, find_installed
-from pathaudit.sources.tree import MAX_FILE_BYTES, Files, SourceTree, Span, from_text, read_file
+from pathaudit.sources.tree import (
+    MAX_FILE_BYTES,
+    Files,
+    SourceTree,
+    Span,
+    from_text,
+    read_file,
+    split_lines,
+)
 from pathaudit.sources.version import coded_version, stated_version
 
-__all__ = ["MAX_FILE_BYTES", "SourceTree", "Span", "from_text", "open_source"]
+__all__ = ["MAX_FILE_BYTES", "SourceTree", "Span", "from_text", "open_source", "split_lines"]
 
 
 def open_source(target: str | None, package: str) -> SourceTree:

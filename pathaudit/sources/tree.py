@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+import re
 import string
 import tokenize
 from collections import OrderedDict
@@ -18,6 +19,8 @@ CACHE_BYTES = 64 * 1024 * 1024
 # What a source encoding must leave alone. Codecs that change it (utf-16, unicode_escape, idna) are
 # no encodings of Python source, and some take quadratic time on a long file.
 _PLAIN_TEXT = string.printable + ".xn--bcher-kva.\\u0041"
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 
 
 class Span(Struct, frozen=True, order=True):
@@ -131,6 +134,14 @@ def from_text(
     }
     stored = Files(frozenset(data), data.__getitem__)
     return SourceTree(label, version, package, tuple(sorted(data)), (), stored)
+
+
+def split_lines(text: str) -> list[str]:
+    """Split as Python's tokenizer does, at line feeds and carriage returns only; ends are kept.
+
+    A byte order mark is left out, because ``ast`` counts columns without it.
+    """
+    return _LINE.findall(text.removeprefix("\ufeff"))
 
 
 def read_file(holder: str, path: str) -> bytes:

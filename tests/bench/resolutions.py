@@ -13,12 +13,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from pathaudit.callgraph import CallGraph
+from pathaudit.check import find_entries
 from pathaudit.errors import UsageError
 from pathaudit.graph.entry import find_entry
-from pathaudit.index import build_index
 from pathaudit.paths import ask
 from pathaudit.ruleset import load_ruleset, rules_directory
 from pathaudit.sources import open_source
+from pathaudit.work import Work
 from tests.releases import release
 
 KINDS = ("exact", "hierarchy", "external", "unknown")
@@ -27,12 +28,13 @@ KINDS = ("exact", "hierarchy", "external", "unknown")
 def count(version: str) -> tuple[Counter[str], Counter[str]]:
     """Call sites by resolution, all and those that hand something on; shared functions again."""
     rules = load_ruleset(rules_directory() / "sglang")
-    index = build_index(open_source(str(release(version)), "sglang"), rules.profile)
+    work = Work(open_source(str(release(version)), "sglang"), rules.profile)
+    index = work.index
     everything: Counter[str] = Counter()
     carrying: Counter[str] = Counter()
-    for name in sorted({ref.name for ref in index.entries}):
+    for name in sorted({ref.name for ref in find_entries(work)}):
         try:
-            entry = find_entry(index, name, "")
+            entry = find_entry(work, name, "")
         except UsageError:
             continue  # no method of it that can be found
         question = ask(rules.rules[0], index.profile, entry.writes, entry.stacks)

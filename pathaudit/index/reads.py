@@ -1,0 +1,94 @@
+"""What an analysis asks of a tree, noted, so that an answer can be kept until one would change."""
+
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
+
+import pathspec
+from msgspec import Struct
+
+from pathaudit.errors import SourceError
+from pathaudit.index.outline import ModuleOutline, outline_module
+from pathaudit.results import Gap
+from pathaudit.sources import SourceTree
+
+
+class Search(Struct, frozen=True, order=True):
+    """Which of the files under some globs hold a text?"""
+
+    globs: tuple[str, ...]
+    text: str
+
+
+class Reads(Struct, frozen=True):
+    """Everything that was asked: files read, paths and folders looked for, texts searched."""
+
+    files: frozenset[str]
+    paths: frozenset[str]
+    folders: frozenset[str]
+    searches: frozenset[Search]
+
+
+class Outlines:
+    """The outlines of a tree, kept for all who ask; of a file that has none, the gap.
+
+    Also what else can be asked of a tree as a whole.
+    """
+
+    def __init__(self, tree: SourceTree) -> None:
+        self.tree = tree
+        self._known: dict[str, ModuleOutline | Gap] = {}
+
+    @cached_property
+    def paths(self) -> frozenset[str]:
+        return frozenset(self.tree.paths)
+
+    @cached_property
+    def folders(self) -> frozenset[str]:
+        return folders_of(self.tree.paths)
+
+    def get(self, file: str) -> ModuleOutline | Gap | None:
+        """The outline of a file, the gap if it cannot be read or parsed, ``None`` if not there."""
+        if file not in self.paths:
+            return None
+        if file not in self._known:
+            self._known[file] = self._load(file)
+        return self._known[file]
+
+    def _load(self, file: str) -> ModuleOutline | Gap:
+        try:
+            return outline_module(file, self.tree.text(file))
+        except SourceError as error:
+            return _gap(file, 1, error.message)
+        except SyntaxError as error:
+            return _gap(file, error.lineno or 1, f"does not parse: {error.msg}")
+        except ValueError as error:
+            return _gap(file, 1, f"does not parse: {error}")
+        except (RecursionError, MemoryError):
+            return _gap(file, 1, "is nested too deeply to parse")
+
+
+def _gap(file: str, line: int, message: str) -> Gap:
+    return Gap(kind="file", file=file, line=line, message=message)
+
+
+def folders_of(paths: Iterable[str]) -> frozenset[str]:
+    """The folders that hold files of a tree, and those that hold only folders."""
+    found: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return frozenset(found)
+
+
+@lru_cache(maxsize=64)
+def compile_globs(globs: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
+    """Globs as ``.gitignore`` has them, to match paths of a tree with."""
+    return pathspec.GitIgnoreSpec.from_lines(globs)
+
+
+def search(tree: SourceTree, asked: Search) -> tuple[str, ...]:
+    """The files that a search finds, in order."""
+    spec = compile_globs(asked.globs)
+    return tree.find(asked.text.encode(), (path for path in tree.paths if spec.match_file(path)))
