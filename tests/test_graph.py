@@ -12,11 +12,11 @@ from pathaudit.errors import UsageError
 from pathaudit.graph import graph, prune
 from pathaudit.graph.overlay import lay_verdicts
 from pathaudit.results import Gap, GraphEdge, GraphNode, GraphView, Reach, Source
-from pathaudit.ruleset import load_ruleset, rules_directory
 from pathaudit.sources import from_text, open_source
+from tests.labels import capture_rules
 from tests.releases import release
 
-RULES = load_ruleset(rules_directory() / "sglang")
+RULES = capture_rules()
 RULE = RULES.rules[0].id
 MODELS = "sglang/srt/models"
 

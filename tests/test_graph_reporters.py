@@ -22,8 +22,8 @@ from pathaudit.graph import graph
 from pathaudit.reporters import dot, mermaid, tree
 from pathaudit.reporters import json as json_reporter
 from pathaudit.results import GraphEdge, GraphNode, GraphView, Source
-from pathaudit.ruleset import load_ruleset, rules_directory
 from pathaudit.sources import open_source
+from tests.labels import capture_rules
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = Path(__file__).parent / "golden"
@@ -105,7 +105,7 @@ SMALL = view_of(
 
 @pytest.fixture(scope="module")
 def example() -> GraphView:
-    rules = load_ruleset(rules_directory() / "sglang")
+    rules = capture_rules()
     source = open_source(str(ROOT / "examples" / "two_batch_overlap"), "sglang")
     view = graph(source, rules, "OverlappedForCausalLM")
     label = Source(label="two_batch_overlap", version=view.source.version)

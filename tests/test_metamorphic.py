@@ -16,7 +16,7 @@ from pathaudit.index.outline import outline_module
 from pathaudit.results import Finding, Report, Verdict
 from pathaudit.sources import from_text
 from tests import mutations as to
-from tests.labels import MODELS, shipped_rules
+from tests.labels import MODELS, capture_rules
 from tests.mutations import Edit, Mutation
 from tests.trees import with_models
 
@@ -91,7 +91,7 @@ def entry_file(model: Model) -> str:
 
 
 def audit_files(model: Model, files: dict[str, bytes]) -> Report:
-    report = audit(from_text(files), shipped_rules(), entry=model.entry)
+    report = audit(from_text(files), capture_rules(), entry=model.entry)
     assert report.gaps == ()
     assert report.summary.sites
     return report

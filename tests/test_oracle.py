@@ -20,7 +20,7 @@ from msgspec import Struct
 from pathaudit.audit import audit
 from pathaudit.results import EntryReport, Finding, Reach, Report, Site, Verdict
 from pathaudit.sources import from_text
-from tests.labels import MODELS, shipped_rules
+from tests.labels import MODELS, capture_rules
 from tests.releases import release
 from tests.trees import sources, with_models
 
@@ -69,7 +69,7 @@ class Subject(Struct, frozen=True):
 @cache
 def report(version: str) -> Report:
     files = with_models(version, *FILES[version].split())
-    return audit(from_text(files), shipped_rules())
+    return audit(from_text(files), capture_rules())
 
 
 @cache

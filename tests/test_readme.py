@@ -72,7 +72,7 @@ def test_every_option_and_exit_status_is_listed() -> None:
     assert options | {str(status.value) for status in Status} <= rows
 
 
-@pytest.mark.parametrize("kind", [Rule, Profile], ids=["rule", "profile"])
+@pytest.mark.parametrize("kind", [*Rule.__subclasses__(), Profile], ids=lambda kind: kind.__name__)
 def test_every_field_is_described(kind: type[Rule] | type[Profile]) -> None:
     section = TEXT.partition("\n## Rules\n")[2].partition("\n## ")[0]
     described = set(re.findall(r"`(\w+)`", section))

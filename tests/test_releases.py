@@ -11,13 +11,13 @@ import pytest
 
 from pathaudit.audit import audit
 from pathaudit.results import Finding, Reach, Report, Severity, fails
-from pathaudit.ruleset import load_ruleset, rules_directory
 from pathaudit.sources import SourceTree, open_source
+from tests.labels import capture_rules
 from tests.releases import release
 from tests.releases.overlay import overlay
 from tests.releases.score import PERFECT, rows, score
 
-RULES = load_ruleset(rules_directory() / "sglang")
+RULES = capture_rules()
 
 
 @cache

@@ -316,7 +316,7 @@ MISTAKES = [
     ),
     pytest.param(
         broken_rule,
-        f"rules/{RULE}.yaml:3: kind: Invalid enum value 'cover'",
+        f"rules/{RULE}.yaml:3: kind: Invalid value 'cover'",
         "a rule is described in the README under 'Rules'",
         id="a broken rule",
     ),

@@ -12,7 +12,7 @@ from pathaudit.results import Finding, Gap, Reach, Report, Severity, fails
 from pathaudit.sources import from_text
 from pathaudit.suppress import apply_suppressions
 from pathaudit.work import Work
-from tests.labels import MODELS, shipped_rules
+from tests.labels import MODELS, capture_rules
 
 RULE = "skipped-aux-capture"
 ALLOW = f"# pathaudit: allow[{RULE}]"
@@ -74,7 +74,7 @@ def source(comments: dict[int, str], model: str = MODEL) -> str:
 
 def judged(text: str, *, entry: str | None = None, **more: str) -> Report:
     files = {f"{MODELS}/{name}.py": code for name, code in more.items()}
-    return audit(from_text({FILE: text, **files}), shipped_rules(), entry=entry)
+    return audit(from_text({FILE: text, **files}), capture_rules(), entry=entry)
 
 
 def told(findings: Sequence[Finding]) -> list[tuple[str, str | None]]:
@@ -222,7 +222,7 @@ def test_a_file_that_does_not_parse_is_a_gap_and_nothing_else() -> None:
 
 
 def test_no_comment_is_unused_where_a_budget_ran_out() -> None:
-    rules = shipped_rules()
+    rules = capture_rules()
     tree = from_text({FILE: source({6: f"{ALLOW} no draft"})})
     work = Work(tree, rules.profile)
     index = work.index

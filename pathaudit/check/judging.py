@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.check.covers import Blocked, Breach, CoversMonitor, Kept, Unfollowed
 from pathaudit.check.gating import OPEN, GateProof, gate_of
+from pathaudit.check.iterations import Blocked, Breach, CoversMonitor, Kept, Unfollowed
 from pathaudit.check.subjects import Subject
 from pathaudit.conditions import Bound, PathCondition
 from pathaudit.index import Index
 from pathaudit.paths import BudgetExceeded, Executor, Run, TrailStep, ask
 from pathaudit.results import Gap
-from pathaudit.ruleset import Rule
+from pathaudit.ruleset import CoversRule, Rule
 from pathaudit.work import Stage
 
 
@@ -59,9 +59,9 @@ class Judged(Struct, frozen=True):
 
 def judge(index: Index, rule: Rule | None, subject: Subject) -> Judged:
     """Execute one subject; a budget that runs out leaves it unknown."""
-    if rule is None:
-        raise AssertionError("a rule is needed to judge")
-    question = ask(rule, index.profile, subject.writes, subject.stacks)
+    if not isinstance(rule, CoversRule):
+        raise AssertionError("a rule of this kind is needed")
+    question = ask(index.profile, rule.require, rule.assume, subject.writes, subject.stacks)
     monitor = CoversMonitor(lambda condition, run: executor.asked(condition, run))
     executor = Executor(index, question, monitor)
     cut = None

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from pathaudit import ir
-from pathaudit.check.covers import Kept
 from pathaudit.check.explain import (
     REACH_ORDER,
     Case,
@@ -14,6 +13,7 @@ from pathaudit.check.explain import (
     possible,
     proof_of,
 )
+from pathaudit.check.iterations import Kept
 from pathaudit.check.judging import Judged, Way
 from pathaudit.conditions import render
 from pathaudit.paths import Run, plain
@@ -27,12 +27,12 @@ from pathaudit.results import (
     Site,
     Verdict,
 )
-from pathaudit.ruleset import Rule
+from pathaudit.ruleset import CoversRule
 
 Place = tuple[str, ir.Region, str]
 
 
-def present_findings(rule: Rule, judged: Iterable[Judged]) -> Iterator[Finding]:
+def present_findings(rule: CoversRule, judged: Iterable[Judged]) -> Iterator[Finding]:
     """One finding a place, merged over features and receivers, in order of place."""
     items = list(judged)
     cases: dict[tuple[Place, str], list[Case]] = {}
@@ -73,7 +73,7 @@ def _place(run: Run) -> Place:
 
 
 def _finding(
-    rule: Rule, cases: list[Case], siblings: tuple[Sibling, ...], ordinals: dict[str, int]
+    rule: CoversRule, cases: list[Case], siblings: tuple[Sibling, ...], ordinals: dict[str, int]
 ) -> Finding:
     violated = [case for case in cases if not case.callee] or cases
     reach = min((case.reach for case in violated), key=REACH_ORDER.index)
@@ -136,7 +136,7 @@ def _verdict(cases: list[Case]) -> Verdict:
     return Verdict.VIOLATED if exact else Verdict.UNKNOWN
 
 
-def _message(rule: Rule, case: Case, layers: str, verdict: Verdict) -> str:
+def _message(rule: CoversRule, case: Case, layers: str, verdict: Verdict) -> str:
     message = rule.message.format(layers=layers)
     if case.callee:
         return f"layers {layers} go to {plain(case.callee)}, which cannot be followed"
@@ -159,7 +159,7 @@ def _union(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(sorted({name for part in parts for name in part}))
 
 
-def _fingerprint(rule: Rule, run: Run, ordinals: dict[str, int]) -> str:
+def _fingerprint(rule: CoversRule, run: Run, ordinals: dict[str, int]) -> str:
     """Rule, method, kind of site, stack and layer range; an ordinal tells equals apart."""
     parts = (rule.id, run.function, run.kind, plain(run.stack), plain(run.low), plain(run.high))
     text = "|".join(parts)
@@ -196,7 +196,7 @@ def _sibling(group: list[tuple[Judged, Kept]]) -> Sibling:
     )
 
 
-def present_entry(rule: Rule, item: Judged) -> EntryReport | None:
+def present_entry(rule: CoversRule, item: Judged) -> EntryReport | None:
     """What the rule says of one subject; ``None`` where it runs no layers."""
     sites = tuple(_sites(item))
     if not sites and item.cut is None:

@@ -15,7 +15,7 @@ from pathaudit.hints import did_you_mean
 from pathaudit.index import FunctionRef, Index
 from pathaudit.paths import ask
 from pathaudit.results import GraphEdge, GraphView, Report, Source
-from pathaudit.ruleset import Rule, Ruleset
+from pathaudit.ruleset import CoversRule, Ruleset
 from pathaudit.sources import SourceTree
 from pathaudit.work import Work
 
@@ -46,10 +46,10 @@ def graph(
     return prune(_draw(work.index, rule, report, found), only, depth)
 
 
-def _rule(rules: Ruleset, only: str) -> Rule:
-    if only in (LAYERS, ALL):
-        return rules.rules[0]
+def _rule(rules: Ruleset, only: str) -> CoversRule:
     known = {rule.id: rule for rule in rules.rules}
+    if only in (LAYERS, ALL):
+        return next(iter(known.values()))
     if only not in known:
         names = [LAYERS, ALL, *known]
         hint = did_you_mean(only, names, f"known are: {', '.join(names)}")
@@ -57,9 +57,9 @@ def _rule(rules: Ruleset, only: str) -> Rule:
     return known[only]
 
 
-def _draw(index: Index, rule: Rule, report: Report, entry: Entry) -> GraphView:
+def _draw(index: Index, rule: CoversRule, report: Report, entry: Entry) -> GraphView:
     """Everything that the entry leads to, with verdicts laid over it."""
-    question = ask(rule, index.profile, entry.writes, entry.stacks)
+    question = ask(index.profile, rule.require, rule.assume, entry.writes, entry.stacks)
     builder = CallGraph(index, question)
     root = _build(builder, entry)
     view = name_callees(_view(builder, root, entry.name, rule, report.source))
@@ -69,7 +69,7 @@ def _draw(index: Index, rule: Rule, report: Report, entry: Entry) -> GraphView:
     return mark_never(view, never_taken(flow))
 
 
-def _view(builder: CallGraph, root: str, name: str, rule: Rule, source: Source) -> GraphView:
+def _view(builder: CallGraph, root: str, name: str, rule: CoversRule, source: Source) -> GraphView:
     """What was built as data, nodes in depth-first order."""
     nodes = list(nx.dfs_preorder_nodes(builder.graph, root))
     return GraphView(

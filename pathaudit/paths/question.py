@@ -11,7 +11,7 @@ from msgspec import Struct
 from pathaudit.conditions import Bound
 from pathaudit.index import Write
 from pathaudit.paths.values import MARKS
-from pathaudit.ruleset import Assumption, EventPattern, Profile, Rule, text_pattern
+from pathaudit.ruleset import Assumption, EventPattern, Profile, text_pattern
 
 
 class CallPattern(Struct, frozen=True):
@@ -34,8 +34,8 @@ class Question(Struct, frozen=True, eq=False):
     setter stored; ``flags`` does so for attributes of single layers.
     """
 
-    rule: Rule
     profile: Profile
+    assume: tuple[str, ...]
     patterns: tuple[CallPattern, ...]
     armed: dict[str, str]
     flags: dict[str, str]
@@ -55,7 +55,7 @@ class Question(Struct, frozen=True, eq=False):
         return _assumed(self._assumptions(), MARKS.sub("", text))
 
     def _assumptions(self) -> tuple[Assumption, ...]:
-        return tuple(item for name in self.rule.assume for item in self.profile.assumptions[name])
+        return tuple(item for name in self.assume for item in self.profile.assumptions[name])
 
     def is_integer(self, text: str) -> bool:
         """Does the profile declare this expression to be an integer?"""
@@ -74,11 +74,16 @@ class Question(Struct, frozen=True, eq=False):
 
 
 def ask(
-    rule: Rule, profile: Profile, writes: tuple[Write, ...], stacks: frozenset[str]
+    profile: Profile,
+    event: str,
+    assume: tuple[str, ...],
+    writes: tuple[Write, ...],
+    stacks: frozenset[str],
 ) -> Question:
-    """The question of one rule for one feature, whose stores are relative to the root's object.
+    """Where does an event of the profile happen, under assumptions of the profile?
 
-    ``stacks`` are the names of attributes that hold layer stacks.
+    ``writes`` are the stores of one feature, relative to the root's object, ``stacks`` the names
+    of attributes that hold layer stacks.
     """
     armed = {
         ".".join(("self", *write.path, write.name)): write.kind
@@ -86,10 +91,10 @@ def ask(
         if not write.element
     }
     flags = {write.name: write.kind for write in writes if write.element}
-    patterns = tuple(_compile(item) for item in profile.events[rule.require])
+    patterns = tuple(_compile(item) for item in profile.events[event])
     return Question(
-        rule,
         profile,
+        assume,
         patterns,
         armed,
         flags,

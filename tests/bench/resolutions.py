@@ -37,7 +37,7 @@ def count(version: str) -> tuple[Counter[str], Counter[str]]:
             entry = find_entry(work, name, "")
         except UsageError:
             continue  # no method of it that can be found
-        question = ask(rules.rules[0], index.profile, entry.writes, entry.stacks)
+        question = ask(index.profile, "captures", (), entry.writes, entry.stacks)
         builder = CallGraph(index, question)
         builder.add_entry(entry.instance, entry.method)
         everything += builder.resolutions

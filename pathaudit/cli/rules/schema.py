@@ -25,9 +25,9 @@ def schema(kind: Kind) -> None:
     """Print the JSON Schema of the files that hold rules and profiles."""
     import msgspec
 
-    from pathaudit.ruleset import Profile, Rule
+    from pathaudit.ruleset import AnyRule, Profile
 
-    described: dict[str, object] = msgspec.json.schema({"rule": Rule, "profile": Profile}[kind])
+    described: dict[str, object] = msgspec.json.schema({"rule": AnyRule, "profile": Profile}[kind])
     document = {"$schema": "https://json-schema.org/draft/2020-12/schema", **described}
 
     def render(out: TextIO) -> None:

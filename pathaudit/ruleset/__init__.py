@@ -1,0 +1,42 @@
+"""Rules and framework profiles as data, and the loader that reads them from YAML."""
+
+from pathaudit.ruleset.loading import PROFILE_FILE, load_ruleset, rules_directory
+from pathaudit.ruleset.patterns import text_pattern
+from pathaudit.ruleset.profile import (
+    Anchor,
+    Assumption,
+    Drafts,
+    Entries,
+    EventPattern,
+    Features,
+    Gate,
+    Modules,
+    Placeholder,
+    Profile,
+    StackConstructor,
+    Stacks,
+)
+from pathaudit.ruleset.rules import AnyRule, CoversRule, Rule, Ruleset
+
+__all__ = [
+    "PROFILE_FILE",
+    "Anchor",
+    "AnyRule",
+    "Assumption",
+    "CoversRule",
+    "Drafts",
+    "Entries",
+    "EventPattern",
+    "Features",
+    "Gate",
+    "Modules",
+    "Placeholder",
+    "Profile",
+    "Rule",
+    "Ruleset",
+    "StackConstructor",
+    "Stacks",
+    "load_ruleset",
+    "rules_directory",
+    "text_pattern",
+]

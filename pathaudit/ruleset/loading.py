@@ -1,0 +1,126 @@
+"""Reads rules and profiles from YAML; a fault becomes one line with file, line and field."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import yaml
+
+from pathaudit.errors import RuleError, UsageError
+from pathaudit.hints import did_you_mean
+from pathaudit.ruleset.profile import Profile
+from pathaudit.ruleset.rules import AnyRule, CoversRule, Ruleset
+
+Loaded = TypeVar("Loaded")
+
+PROFILE_FILE = "profile.yaml"
+
+# A field, what is wrong with a name in it that is not known, the names there, the known ones.
+_Names = tuple[str, str, Iterable[str], Iterable[str]]
+
+
+def rules_directory() -> Path:
+    """The shipped rules: inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).parent.parent
+    inside = package / "rules"
+    return inside if inside.is_dir() else package.parent / "rules"
+
+
+def load_ruleset(directory: Path, only: tuple[str, ...] = ()) -> Ruleset:
+    """Read ``profile.yaml`` and every rule beside it; ``only`` keeps the rules of these ids.
+
+    Raises ``RuleError`` for a file that is wrong, ``UsageError`` for an id that does not exist.
+    """
+    profile = load_file(directory / PROFILE_FILE, Profile, "profile")
+    files = sorted(path for path in directory.glob("*.yaml") if path.name != PROFILE_FILE)
+    rules = tuple(load_file(path, AnyRule, "rule") for path in files)
+    for path, rule in zip(files, rules, strict=True):
+        _check_rule(path, rule, profile)
+    known = {rule.id: rule for rule in rules}
+    for name in only:
+        if name not in known:
+            raise UsageError(f"there is no rule {name!r}", hint=_nearest(name, known))
+    chosen = tuple(rule for rule in rules if not only or rule.id in only)
+    return Ruleset(profile=profile, rules=chosen, directory=str(directory))
+
+
+def load_file(path: Path, kind: type[Loaded], name: str) -> Loaded:
+    """Decode one YAML file; a fault becomes one line with file, line and field."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RuleError(f"{path}: cannot be read: {error}") from None
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise RuleError(f"{path}:{_yaml_line(error)}: not YAML: {_first_line(error)}") from None
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        problem, _, where = str(error).partition(" - at ")
+        field = where.strip("`").removeprefix("$").lstrip(".")
+        line = _line_of(text, field, problem)
+        named = f"{field}: " if field else ""
+        raise RuleError(
+            f"{path}:{line}: {named}{problem}",
+            hint=f"a {name} is described in the README under 'Rules'",
+        ) from None
+
+
+def _check_rule(path: Path, rule: AnyRule, profile: Profile) -> None:
+    """What types cannot say: names that must exist in the profile, the id and the file name."""
+    text = path.read_text(encoding="utf-8")
+    for field, problem in _problems(path, rule, profile):
+        raise RuleError(f"{path}:{_line_of(text, field, '')}: {field}: {problem}")
+
+
+def _problems(path: Path, rule: AnyRule, profile: Profile) -> Iterator[tuple[str, str]]:
+    if rule.id != path.stem:
+        yield "id", f"{rule.id!r} is not the file's name {path.stem!r}"
+    for field, what, names, known in _names(rule, profile):
+        for name in names:
+            if name not in known:
+                yield field, f"{what} {name!r}; {_nearest(name, known)}"
+
+
+def _names(rule: AnyRule, profile: Profile) -> Iterator[_Names]:
+    """The names that a rule takes from the profile."""
+    methods = profile.entries.methods
+    yield "severity_by_entry", "no entry method is called", rule.severity_by_entry, methods
+    match rule:
+        case CoversRule():
+            yield "require", "the profile has no event", (rule.require,), profile.events
+            yield "assume", "the profile has no assumption", rule.assume, profile.assumptions
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    return did_you_mean(name, names, f"known are: {', '.join(sorted(names))}")
+
+
+def _yaml_line(error: yaml.YAMLError) -> int:
+    mark = getattr(error, "problem_mark", None)
+    return mark.line + 1 if mark is not None else 1
+
+
+def _first_line(error: Exception) -> str:
+    return str(getattr(error, "problem", None) or error).splitlines()[0]
+
+
+def _line_of(text: str, field: str, problem: str) -> int:
+    """The line of a field such as ``entries.methods[0]``: the deepest key found in the file."""
+    unknown = re.search(r"unknown field `([^`]+)`", problem)
+    keys = re.findall(r"[A-Za-z_][\w-]*", field) + ([unknown.group(1)] if unknown else [])
+    line = 1
+    lines = text.splitlines()
+    for key in keys:
+        pattern = re.compile(rf"(^|[\s{{,]){re.escape(key)}\s*:")
+        found = next((n for n in range(line - 1, len(lines)) if pattern.search(lines[n])), None)
+        line = found + 1 if found is not None else line
+    value = re.search(r"value '([^']+)'", problem)
+    if value is not None:  # the keys of a mapping are not in the path of a fault
+        inner = (n for n in range(line - 1, len(lines)) if value.group(1) in lines[n])
+        line = next(inner, line - 1) + 1
+    return line

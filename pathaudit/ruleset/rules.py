@@ -1,0 +1,48 @@
+"""Rules as data: what all have in common, and the fields of each kind of invariant."""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from pathaudit.results import Severity
+from pathaudit.ruleset.profile import Profile
+
+
+class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+    """One invariant. Prose fields are plain text; ``message`` may have fields in braces."""
+
+    id: str
+    title: str
+    severity: Severity
+    message: str
+    at: str
+    why: str
+    use_instead: str
+    limits: str
+    references: tuple[str, ...]
+    since: str
+    severity_by_entry: dict[str, Severity] = {}
+
+    def severity_of(self, method: str) -> Severity:
+        return self.severity_by_entry.get(method, self.severity)
+
+
+class CoversRule(Rule, frozen=True, kw_only=True, tag="covers"):
+    """Each run of a layer comes with the required event. ``message`` may use ``{layers}``."""
+
+    subject: Literal["features"]
+    trigger: Literal["runs-layers"]
+    require: str
+    scope: Literal["iteration"]
+    assume: tuple[str, ...] = ()
+
+
+AnyRule: TypeAlias = CoversRule
+
+
+class Ruleset(Struct, frozen=True):
+    """A profile with the rules to check; rules are sorted by id."""
+
+    profile: Profile
+    rules: tuple[AnyRule, ...]
+    directory: str
