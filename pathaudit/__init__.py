@@ -15,6 +15,7 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     callgraph
     paths
     work
+    cache
     index
     lower
     conditions

@@ -4,11 +4,16 @@ This is the page to read first. Each stage is one module; what goes from one to 
 """
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
 
 from pathaudit import __version__
-from pathaudit.check import Answer, check_rule, find_entries
+from pathaudit.cache import Cache, Known
+from pathaudit.cache.manifest import digest_of
 from pathaudit.errors import UsageError
 from pathaudit.hints import did_you_mean
 from pathaudit.results import (
@@ -23,28 +28,99 @@ from pathaudit.results import (
 )
 from pathaudit.ruleset import Ruleset
 from pathaudit.sources import SourceTree
-from pathaudit.suppress import apply_suppressions
-from pathaudit.work import Work
+
+# What follows code imports LibCST, which a report that is already known does not need.
+if TYPE_CHECKING:
+    from pathaudit.check import Answer
+    from pathaudit.work import Work
 
 
-def audit(tree: SourceTree, rules: Ruleset, *, entry: str | None = None) -> Report:
+class Means(Struct, frozen=True, eq=False):
+    """How an audit is done; none of it changes the report.
+
+    ``jobs`` processes work, ``cache`` keeps answers, ``progress`` is told how many of how many
+    units of work are done.
+    """
+
+    jobs: int = 1
+    cache: Cache | None = None
+    progress: Callable[[int, int], None] | None = None
+
+
+ALONE = Means()
+
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+
+
+def audit(
+    tree: SourceTree,
+    rules: Ruleset,
+    *,
+    entry: str | None = None,
+    files: tuple[str, ...] = (),
+    means: Means = ALONE,
+) -> Report:
     """Judge every rule on ``tree``, or on the paths of one served class.
 
-    Raises ``UsageError`` where there is nothing to audit: that must not look like success.
+    With ``files``, paths of the tree, what depends on none of them is not judged. Raises
+    ``UsageError`` where there is nothing to audit: that must not look like success.
     """
+    known = means.cache.known(tree) if means.cache is not None else None
+    key = digest_of(b"report", _ENCODER.encode((rules, entry, files)))
+    kept = known.find_whole(key) if known is not None else None
+    if kept is not None:
+        report = msgspec.msgpack.decode(kept, type=Report)
+        return msgspec.structs.replace(
+            report, source=Source(label=tree.label, version=tree.version)
+        )
+    with _at_work(tree, rules, known, files, means) as work:
+        report = audit_work(work, rules, entry=entry)
+    if known is not None and means.cache is not None:
+        known.keep_whole(key, msgspec.msgpack.encode(report))
+        means.cache.keep(known, tree)
+    return report
+
+
+@contextmanager
+def _at_work(
+    tree: SourceTree,
+    rules: Ruleset,
+    known: Known | None,
+    files: tuple[str, ...],
+    means: Means,
+) -> Iterator["Work"]:
+    """The work of one audit; what was started for it is stopped at its end."""
+    from pathaudit.work import Work
+
+    work = Work(
+        tree,
+        rules.profile,
+        known=known,
+        focus=frozenset(files),
+        jobs=means.jobs,
+        progress=means.progress,
+    )
     with _collector_paused():
-        return audit_work(Work(tree, rules.profile), rules, entry=entry)
+        try:
+            yield work
+        finally:
+            work.stop()
 
 
-def audit_work(work: Work, rules: Ruleset, *, entry: str | None = None) -> Report:
+def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Report:
     """Judge the rules on a tree of which something may be known; raises as ``audit`` does."""
+    from pathaudit.check import check_rule
+    from pathaudit.suppress import apply_suppressions
+
     _expect_entries(work, entry)
     tree = work.tree
     answers = [check_rule(work, rule, entry) for rule in rules.rules]
-    accepted = apply_suppressions(work.index, rules.rules, answers, whole=entry is None)
+    accepted = apply_suppressions(
+        work.index, rules.rules, answers, whole=entry is None and not work.focus
+    )
     findings = sorted(accepted, key=_place)
     entries = tuple(x for answer in answers for x in answer.entries)
-    gaps = _gaps(work, answers)
+    gaps = _gaps(work, answers, entries)
     return Report(
         tool=f"pathaudit {__version__}",
         source=Source(label=tree.label, version=tree.version),
@@ -53,6 +129,7 @@ def audit_work(work: Work, rules: Ruleset, *, entry: str | None = None) -> Repor
         entries=entries,
         gaps=gaps,
         summary=_summary(tree, findings, entries, gaps),
+        files=tuple(sorted(work.focus)),
     )
 
 
@@ -72,7 +149,9 @@ def _place(finding: Finding) -> tuple[str, int, int, str, str]:
     return (finding.file, finding.line, finding.column, finding.rule, finding.entry)
 
 
-def _expect_entries(work: Work, entry: str | None) -> None:
+def _expect_entries(work: "Work", entry: str | None) -> None:
+    from pathaudit.check import find_entries
+
     served = find_entries(work)
     if not served:
         raise UsageError(
@@ -85,7 +164,9 @@ def _expect_entries(work: Work, entry: str | None) -> None:
         raise UsageError(f"{work.tree.label} serves no class {entry!r}", hint=hint)
 
 
-def _gaps(work: Work, answers: list[Answer]) -> tuple[Gap, ...]:
+def _gaps(
+    work: "Work", answers: "list[Answer]", entries: tuple[EntryReport, ...]
+) -> tuple[Gap, ...]:
     """Files that could not be read, calls and budgets: what the verdicts do not speak of."""
     unlisted = [
         Gap(kind="file", file=path, line=1, message=reason) for path, reason in work.tree.skipped
@@ -96,6 +177,9 @@ def _gaps(work: Work, answers: list[Answer]) -> tuple[Gap, ...]:
         *unlisted,
         *(gap for answer in answers for gap in answer.gaps),
     ]
+    if work.focus:
+        told = {name for item in entries for name in item.architectures}
+        found = [x for x in found if x.file in work.focus or told.intersection(x.entries)]
     return tuple(sorted(set(found), key=lambda gap: (gap.file, gap.line, gap.kind, gap.message)))
 
 

@@ -198,7 +198,10 @@ class Summary(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """The answer of a scan, in a fixed order: by file, line, rule."""
+    """The answer of a scan, in a fixed order: by file, line, rule.
+
+    With ``files`` it tells only of what depends on one of them.
+    """
 
     tool: str
     source: Source
@@ -207,6 +210,7 @@ class Report(Struct, frozen=True, kw_only=True):
     entries: tuple[EntryReport, ...]
     gaps: tuple[Gap, ...]
     summary: Summary
+    files: tuple[str, ...] = ()
     schema: int = 1
 
 

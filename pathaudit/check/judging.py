@@ -12,7 +12,7 @@ from pathaudit.conditions import Bound, PathCondition
 from pathaudit.index import Index
 from pathaudit.paths import BudgetExceeded, Executor, Run, TrailStep, ask
 from pathaudit.results import Gap
-from pathaudit.ruleset import CoversRule, Rule
+from pathaudit.ruleset import AnyRule, CoversRule
 from pathaudit.work import Stage
 
 
@@ -57,7 +57,7 @@ class Judged(Struct, frozen=True):
     gate: GateProof = OPEN
 
 
-def judge(index: Index, rule: Rule | None, subject: Subject) -> Judged:
+def judge(index: Index, rule: AnyRule | None, subject: Subject) -> Judged:
     """Execute one subject; a budget that runs out leaves it unknown."""
     if not isinstance(rule, CoversRule):
         raise AssertionError("a rule of this kind is needed")
@@ -115,4 +115,4 @@ def _deaf(executor: Executor) -> Iterable[Deaf]:
             yield Deaf(file, region, tuple(sorted(handed)))
 
 
-JUDGED = Stage("judged", judge, Subject, Judged, lambda item: item.root.file)
+JUDGED = Stage("judged", judge, Subject, Judged, lambda item: item.root.file, judges=True)

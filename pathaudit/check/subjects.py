@@ -13,7 +13,7 @@ from msgspec import Struct
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write, compile_globs
 from pathaudit.index.features import LISTED
 from pathaudit.results import Gap
-from pathaudit.ruleset import Rule
+from pathaudit.ruleset import AnyRule
 from pathaudit.work import Stage, Work
 
 REACHED_DEPTH = 4
@@ -93,7 +93,7 @@ def find_entries(work: Work) -> tuple[ClassRef, ...]:
     return tuple(sorted({ref for found in work.run(SERVED, naming) for ref in found}))
 
 
-def _find_armed(index: Index, _: Rule | None, entry: ClassRef) -> Armed:
+def _find_armed(index: Index, _: AnyRule | None, entry: ClassRef) -> Armed:
     features = index.features(entry)
     subjects = [x for feature in features for x in _armed(index, entry, feature)]
     setters = {name for item in subjects for name in item.setters}
@@ -102,7 +102,7 @@ def _find_armed(index: Index, _: Rule | None, entry: ClassRef) -> Armed:
     return Armed(_candidates(index, subjects), tuple(gap for gap in gaps if gap is not None))
 
 
-def _find_dormant(index: Index, _: Rule | None, item: Silent) -> tuple[Candidate, ...]:
+def _find_dormant(index: Index, _: AnyRule | None, item: Silent) -> tuple[Candidate, ...]:
     return _candidates(index, _dormant(index, item.entry, frozenset(item.switches)))
 
 
@@ -242,11 +242,11 @@ def _reachable(index: Index, instance: Instance, depth: int) -> Iterator[Instanc
                 yield from _reachable(index, inner, depth - 1)
 
 
-def _find_served(index: Index, _: Rule | None, file: str) -> tuple[ClassRef, ...]:
+def _find_served(index: Index, _: AnyRule | None, file: str) -> tuple[ClassRef, ...]:
     return index.served(file)
 
 
-def _find_features(index: Index, _: Rule | None, entry: ClassRef) -> tuple[Feature, ...]:
+def _find_features(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Feature, ...]:
     return index.features(entry)
 
 

@@ -3,6 +3,7 @@
 import click
 
 from pathaudit import __version__
+from pathaudit.cli.cache import cache
 from pathaudit.cli.explain import explain
 from pathaudit.cli.graph import graph
 from pathaudit.cli.group import Program
@@ -36,3 +37,4 @@ main.add_command(scan)
 main.add_command(graph)
 main.add_command(explain)
 main.add_command(rules)
+main.add_command(cache)

@@ -2,13 +2,15 @@
 
 import re
 import time
-from typing import TYPE_CHECKING, Literal, TextIO, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, get_args
 
 import click
 
-from pathaudit.cli.options import color_option, open_inputs, output_option
+from pathaudit.cli.options import color_option, means_options, open_targets, output_option
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.served import served_class
 from pathaudit.cli.status import Status
+from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from pathaudit.results import EntryReport, Report
@@ -17,23 +19,38 @@ if TYPE_CHECKING:
 Format = Literal["text", "json"]
 FailOn = Literal["error", "warning", "note", "never"]
 
+
+class Shown(NamedTuple):
+    """What the text tells: ``positive`` is what holds, ``started`` when the command was given."""
+
+    verbose: bool
+    positive: bool
+    color: Color
+    started: float
+
+
 EXAMPLES = """
 \b
 Examples:
   pathaudit scan                              the installed sglang
   pathaudit scan ~/src/sglang                 a checkout
   pathaudit scan --entry DeepseekV3ForCausalLM
+  pathaudit scan --config path/to/config.json   the class that serves a model
+  pathaudit scan sglang/srt/models/llama.py   what depends on a file
   pathaudit scan --format json --output report.json
   pathaudit scan --fail-on never | less       look, and never fail
 """
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("tree", required=False)
+@click.argument("targets", metavar="[TREE | FILES...]", nargs=-1)
 @click.option(
     "--rule", "rules", metavar="ID", multiple=True, help="Check only this rule; repeatable."
 )
 @click.option("--entry", metavar="ARCHITECTURE", help="Audit only this served class.")
+@click.option(
+    "--config", metavar="FILE", help="Audit only the class that a model's config.json names."
+)
 @click.option(
     "--fail-on",
     type=click.Choice(get_args(FailOn)),
@@ -51,16 +68,18 @@ Examples:
     help="The form of the report.",
 )
 @output_option("report")
+@means_options
 @click.option("--verbose", is_flag=True, help="Show what holds and where, and all gaps, too.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
 @color_option
 @click.pass_context
 def scan(
     context: click.Context,
-    tree: str | None,
+    targets: tuple[str, ...],
     *,
     rules: tuple[str, ...],
     entry: str | None,
+    config: str | None,
     fail_on: FailOn,
     strict: bool,
     form: Format,
@@ -68,38 +87,44 @@ def scan(
     verbose: bool,
     quiet: bool,
     color: Color,
+    jobs: int | None,
+    no_cache: bool,
 ) -> None:
     """Find the paths that break a rule.
 
     TREE is a directory: a checkout, a site-packages folder, or the package itself. Without it the
-    installed package is read. A finding says where the path leaves, on which condition, and which
+    installed package is read. With FILES of a tree, only the classes whose paths depend on one of
+    them are audited. A finding says where the path leaves, on which condition, and which
     layers it concerns; findings that are reachable and as severe as --fail-on fail the run.
     """
+    from pathaudit.audit import audit
+    from pathaudit.cli.progress import means_of_work
+
     started = time.perf_counter()
     if output is not None:
         check_output(output)
-    source, report = _audit(tree, rules, entry)
+    if config is not None:
+        entry = _only_entry(entry, served_class(config))
+    source, files, ruleset = open_targets(targets, rules)
+    with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
+        report = audit(source, ruleset, entry=entry, files=files, means=means)
 
     def render(out: TextIO) -> None:
         if form == "json":
             _render_json(report, out)
         else:
-            _render_text(source, report, out, verbose=verbose, color=color, started=started)
+            shown = Shown(verbose, entry is not None, color, started)
+            _render_text(source, report, out, shown)
 
     if output is not None or not quiet:
         write_report(output, render)
     context.exit(Status.FINDINGS if _fails(report, fail_on, strict) else Status.CLEAN)
 
 
-def _audit(
-    target: str | None, rules: tuple[str, ...], entry: str | None
-) -> "tuple[SourceTree, Report]":
-    source, ruleset = open_inputs(target, rules)
-
-    # Parsing is the slowest thing to import, and the mistakes above need none of it.
-    from pathaudit.audit import audit
-
-    return source, audit(source, ruleset, entry=entry)
+def _only_entry(entry: str | None, named: str) -> str:
+    if entry not in (None, named):
+        raise UsageError(f"--entry is {entry}, and --config names {named}", "give one of them")
+    return named
 
 
 def _render_json(report: "Report", out: TextIO) -> None:
@@ -108,15 +133,7 @@ def _render_json(report: "Report", out: TextIO) -> None:
     json.render(report, out)
 
 
-def _render_text(
-    source: "SourceTree",
-    report: "Report",
-    out: TextIO,
-    *,
-    verbose: bool,
-    color: Color,
-    started: float,
-) -> None:
+def _render_text(source: "SourceTree", report: "Report", out: TextIO, shown: Shown) -> None:
     from pathaudit.reporters import text
 
     text.render(
@@ -126,9 +143,10 @@ def _render_text(
             file: _excerpt(source, file, lines) for file, lines in text.lines_wanted(report).items()
         },
         width=columns(out),
-        color=wants_color(color, out),
-        verbose=verbose,
-        seconds=time.perf_counter() - started,
+        color=wants_color(shown.color, out),
+        verbose=shown.verbose,
+        positive=shown.positive,
+        seconds=time.perf_counter() - shown.started,
     )
 
 

@@ -19,13 +19,20 @@ class Search(Struct, frozen=True, order=True):
     text: str
 
 
-class Reads(Struct, frozen=True):
+class Found(Struct, frozen=True, order=True):
+    """A search with its answer: the files, in order."""
+
+    search: Search
+    files: tuple[str, ...]
+
+
+class Reads(Struct, frozen=True, array_like=True):
     """Everything that was asked: files read, paths and folders looked for, texts searched."""
 
     files: frozenset[str]
     paths: frozenset[str]
     folders: frozenset[str]
-    searches: frozenset[Search]
+    found: frozenset[Found]
 
 
 class Outlines:

@@ -11,7 +11,7 @@ from pathaudit.index.outline import (
     ImportedSymbol,
     ModuleOutline,
 )
-from pathaudit.index.reads import Outlines, Reads, Search, search
+from pathaudit.index.reads import Found, Outlines, Reads, Search, search
 from pathaudit.results import Gap
 
 RESOLUTION_DEPTH = 20
@@ -62,7 +62,7 @@ class Modules:
         self._texts: set[str] = set()
         self._paths: set[str] = set()
         self._folders: set[str] = set()
-        self._searches: set[Search] = set()
+        self._found: set[Found] = set()
         self._mro_cache: dict[ClassRef, tuple[ClassRef, ...]] = {}
 
     @property
@@ -72,7 +72,7 @@ class Modules:
             files=frozenset({*self._read, *self._texts}),
             paths=frozenset(self._paths),
             folders=frozenset(self._folders),
-            searches=frozenset(self._searches),
+            found=frozenset(self._found),
         )
 
     def outline(self, file: str) -> ModuleOutline | None:
@@ -87,8 +87,9 @@ class Modules:
     def find(self, globs: tuple[str, ...], text: str) -> tuple[str, int] | None:
         """Where a text first occurs under some globs: the file, and the line from 1."""
         asked = Search(globs, text)
-        self._searches.add(asked)
-        for path in search(self.tree, asked):
+        files = search(self.tree, asked)
+        self._found.add(Found(asked, files))
+        for path in files:
             try:
                 before, found, _ = self.tree.read(path).partition(text.encode())
             except SourceError:

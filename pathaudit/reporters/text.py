@@ -23,7 +23,7 @@ from pathaudit.reporters.phrases import (
 )
 from pathaudit.reporters.snippets import numbers_shown
 from pathaudit.reporters.terminal import GLUE, Line, Page, Styled, cut, hanging, paint, table
-from pathaudit.results import EntryReport, Finding, Gap, Report, Severity, Site, Summary, Verdict
+from pathaudit.results import EntryReport, Finding, Gap, Report, Severity, Site, Verdict
 
 _NARROWEST = 40
 _IN_FULL = 20  # findings of one kind that are shown with their source lines
@@ -41,17 +41,19 @@ def render(
     width: int = 80,
     color: bool = False,
     verbose: bool = False,
+    positive: bool = False,
     seconds: float | None = None,
 ) -> None:
     """Write the report to ``out`` in ``width`` columns.
 
     ``excerpts`` maps a file to its source lines by number, without their line ends; those that
     ``lines_wanted`` names are enough, and a missing one is not shown. ``verbose`` adds suppressed
-    findings, what holds, and all gaps. ``seconds`` is the elapsed time for the summary.
+    findings, what holds, and all gaps, ``positive`` only what holds. ``seconds`` is the elapsed
+    time for the summary.
     """
     page = Page(excerpts, max(width, _NARROWEST), verbose)
     encoding = out.encoding or "utf-8"
-    for line in _lines(report, page, seconds):
+    for line in _lines(report, page, positive or verbose, seconds):
         text = "".join(paint(style, text) if color else text for style, text in line)
         out.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
@@ -69,7 +71,7 @@ def lines_wanted(report: Report) -> Mapping[str, frozenset[int]]:
     return dict(wanted)
 
 
-def _lines(report: Report, page: Page, seconds: float | None) -> Iterator[Line]:
+def _lines(report: Report, page: Page, positive: bool, seconds: float | None) -> Iterator[Line]:
     blocks = _blocks(report, page.verbose)
     told: frozenset[str] = frozenset()
     for block in blocks:
@@ -78,7 +80,7 @@ def _lines(report: Report, page: Page, seconds: float | None) -> Iterator[Line]:
             yield ()
             told |= {block.findings[0].why, block.findings[0].fix}
     yield from _shortened([block for block in blocks if block.form == "short"], page)
-    if page.verbose:
+    if positive:
         yield from _entries(report.entries, page)
     yield from _gaps(report.gaps, page)
     yield from _summary(report, page, seconds)
@@ -166,7 +168,8 @@ def _entry(entry: EntryReport) -> tuple[str, str, str]:
 
 def _site(site: Site, entry: EntryReport) -> str:
     place = f"{'' if site.verdict is entry.verdict else f'{site.verdict} '}at {place_of(site)}"
-    return ", ".join(filter(None, (place, layers_run(site), when(site.condition))))
+    condition = when(site.condition) if site.condition else ""
+    return ", ".join(filter(None, (place, layers_run(site), condition)))
 
 
 def _gaps(gaps: Sequence[Gap], page: Page) -> Iterator[Line]:
@@ -197,7 +200,7 @@ def _summary(report: Report, page: Page, seconds: float | None) -> Iterator[Line
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")
     text = f"in {source_name(report.source)}: {'; '.join(parts)}"
-    yield from hanging((_lead(counts), ("", " ")), re.sub(r"(?<=\d) (?=\w)", GLUE, text), 2, page)
+    yield from hanging((_lead(report), ("", " ")), re.sub(r"(?<=\d) (?=\w)", GLUE, text), 2, page)
     yield from _uncovered(report.gaps, page)
 
 
@@ -211,8 +214,9 @@ def _uncovered(gaps: Sequence[Gap], page: Page) -> Iterator[Line]:
         yield from hanging(lead, listed(names, page.verbose), 2, page)
 
 
-def _lead(counts: Summary) -> Styled:
+def _lead(report: Report) -> Styled:
     """The answer in a few words; it is good news only when something was judged and all holds."""
+    counts = report.summary
     numbers = {
         Severity.ERROR: counts.errors,
         Severity.WARNING: counts.warnings,
@@ -223,6 +227,8 @@ def _lead(counts: Summary) -> Styled:
         return found[0].value, ", ".join(counted(numbers[s], s.value) for s in found)
     if counts.unknown:
         return "unknown", "No findings, but not everything could be decided"
+    if not counts.sites and report.files:
+        return "good", "No audited path depends on these files"
     if not counts.sites:
         return "warning", "Nothing was judged"
     if counts.holds < counts.sites or counts.gaps:

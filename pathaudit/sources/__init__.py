@@ -1,11 +1,13 @@
 """Opens the Python source tree of one package as data; nothing is imported, built or executed."""
 
+import os
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
 
 from pathaudit.sources.listing import printable, walk
-from pathaudit.sources.locate import find_holder, find_installed
+from pathaudit.sources.locate import find_files, find_holder, find_installed
 from pathaudit.sources.tree import (
     MAX_FILE_BYTES,
     Files,
@@ -17,7 +19,15 @@ from pathaudit.sources.tree import (
 )
 from pathaudit.sources.version import coded_version, stated_version
 
-__all__ = ["MAX_FILE_BYTES", "SourceTree", "Span", "from_text", "open_source", "split_lines"]
+__all__ = [
+    "MAX_FILE_BYTES",
+    "SourceTree",
+    "Span",
+    "from_text",
+    "open_files",
+    "open_source",
+    "split_lines",
+]
 
 
 def open_source(target: str | None, package: str) -> SourceTree:
@@ -29,6 +39,18 @@ def open_source(target: str | None, package: str) -> SourceTree:
     if target is None:
         return _open_folder(find_installed(package), package, f"installed {package}")
     return _open_folder(find_holder(target, package), package, printable(target))
+
+
+def open_files(targets: Sequence[str], package: str) -> tuple[SourceTree, tuple[str, ...]]:
+    """Open the tree that some files belong to, and return it with their paths in it.
+
+    SourceError if there is no such tree or more than one, or a file is not there.
+    """
+    holder, paths = find_files(targets, package)
+    below = os.path.relpath(holder)
+    label = holder if below.startswith(os.pardir) else below
+    tree = _open_folder(holder, package, printable(label))
+    return tree, paths
 
 
 def _open_folder(holder: str, package: str, label: str) -> SourceTree:

@@ -3,7 +3,7 @@
 import difflib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -33,6 +33,29 @@ def find_holder(target: str, package: str) -> str:
         f"{label}: no Python files of the package {package}; looked for {looked}",
         f"name a checkout, a site-packages folder or the folder {package} itself",
     )
+
+
+def find_files(targets: Sequence[str], package: str) -> tuple[str, tuple[str, ...]]:
+    """Return the folder that holds the package of some files, and their paths in its tree.
+
+    Files that are in no folder of the package are left out; SourceError if all are, or if they
+    belong to several trees.
+    """
+    found: dict[str, list[str]] = {}
+    for target in targets:
+        if not os.path.isfile(target):
+            raise SourceError(f"{printable(target)}: no such file", "name files of one tree")
+        above, inside, below = os.path.abspath(target).rpartition(f"/{package}/")
+        if inside:
+            found.setdefault(above or "/", []).append(f"{package}/{below}")
+    if not found:
+        shown = printable(targets[0])
+        raise SourceError(f"{shown}: is in no folder named {package}", "name files of the package")
+    if len(found) > 1:
+        names = " and ".join(printable(name) for name in sorted(found)[:2])
+        raise SourceError(f"the files are of several trees: {names}", "scan them one by one")
+    (holder, paths), *_ = found.items()
+    return holder, tuple(sorted(set(paths)))
 
 
 def _no_directory(target: str, package: str) -> SourceError:

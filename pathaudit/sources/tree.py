@@ -50,13 +50,18 @@ class Files:
         if path in self._kept:
             self._kept.move_to_end(path)
             return self._kept[path]
+        data = self.read_once(path)
+        if evict or self._size + len(data) <= CACHE_BYTES:
+            self._keep(path, data)
+        return data
+
+    def read_once(self, path: str) -> bytes:
+        """Return the bytes of a path as they are now, and keep nothing of them."""
         if path not in self.paths:
             raise SourceError(f"{path}: no such file in the source tree")
         data = self._fetch(path)
         if len(data) > MAX_FILE_BYTES:
             raise SourceError(f"{path}: too large, more than {MAX_FILE_BYTES:,} bytes")
-        if evict or self._size + len(data) <= CACHE_BYTES:
-            self._keep(path, data)
         return data
 
     def _keep(self, path: str, data: bytes) -> None:
@@ -86,6 +91,10 @@ class SourceTree(Struct, frozen=True, eq=False):
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; SourceError if it is unknown, unreadable or too large."""
         return self._files.read(path, evict=True)
+
+    def read_once(self, path: str) -> bytes:
+        """As ``read``, for a look at a whole tree: nothing is kept, and nothing kept is given."""
+        return self._files.read_once(path)
 
     def text(self, path: str) -> str:
         """Return the text of a file in its declared encoding, without byte order mark.

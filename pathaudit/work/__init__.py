@@ -4,7 +4,7 @@
 that was asked before can change its answer, and so that what it asked of the tree is known.
 """
 
-from pathaudit.work.stage import Record, Stage, compute
+from pathaudit.work.stage import Stage, compute
 from pathaudit.work.work import Work
 
-__all__ = ["Record", "Stage", "Work", "compute"]
+__all__ = ["Stage", "Work", "compute"]

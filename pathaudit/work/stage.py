@@ -7,12 +7,13 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from pathaudit.index import Index, Outlines, Reads
-from pathaudit.results import Gap
-from pathaudit.ruleset import Profile, Rule
+from pathaudit.cache import Record
+from pathaudit.index import Index, Outlines
+from pathaudit.ruleset import AnyRule, Profile
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Run = Callable[[Index, AnyRule | None, Item], Result]
 
 
 class Stage(Struct, Generic[Item, Result], frozen=True, eq=False):
@@ -20,30 +21,29 @@ class Stage(Struct, Generic[Item, Result], frozen=True, eq=False):
 
     ``run`` is a function of a module, given an index, the rule at hand if any, and the item; it
     asks nothing else. ``item`` and ``result`` are types that msgspec can encode. Units with the
-    same ``home``, a file, are done by the same process where there are several.
+    same ``home``, a file, are done by the same process where there are several. A stage that
+    ``judges`` gives answers about code, and is left out where only some files are asked about
+    and the answer does not depend on any of them.
     """
 
     name: str
-    run: Callable[[Index, Rule | None, Item], Result]
+    run: Run[Item, Result]
     item: type
     result: type
     home: Callable[[Item], str]
-
-
-class Record(Struct, frozen=True, array_like=True):
-    """The answer of a unit, encoded, with what it asked of the tree and could not read there."""
-
-    result: bytes
-    reads: Reads
-    gaps: tuple[Gap, ...]
+    judges: bool = False
 
 
 def compute(
-    outlines: Outlines, profile: Profile, stage: Stage[Item, Result], rule: Rule | None, item: Item
+    outlines: Outlines,
+    profile: Profile,
+    run: Run[Item, Result],
+    rule: AnyRule | None,
+    item: Item,
 ) -> Record:
-    """Answer one unit."""
+    """Answer one unit of a stage's ``run``."""
     index = Index(outlines, profile)
-    result = msgspec.msgpack.encode(stage.run(index, rule, item))
+    result = msgspec.msgpack.encode(run(index, rule, item))
     return Record(result, index.modules.reads, tuple(index.modules.gaps))
 
 

@@ -1,23 +1,55 @@
 """Does units of work: those that are not known yet, here or in other processes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
+import msgspec
+
+from pathaudit.cache import Known, Record
+from pathaudit.cache.manifest import digest_of
 from pathaudit.index import Index, Outlines
+from pathaudit.index.imports import lead_to
 from pathaudit.results import Gap
-from pathaudit.ruleset import Profile, Rule
+from pathaudit.ruleset import AnyRule, Profile
 from pathaudit.sources import SourceTree
+from pathaudit.work.crew import Crew
 from pathaudit.work.stage import Item, Result, Stage, compute, decode
+
+# Processes are started for more units than this: to start them takes as long as a few units.
+_FEW = 12
+
+Progress = Callable[[int, int], None]
+
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
 
 class Work:
-    """All that is done on one tree; ``gaps`` are the files that could not be read for it."""
+    """All that is done on one tree; ``gaps`` are the files that could not be read for it.
 
-    def __init__(self, tree: SourceTree, profile: Profile) -> None:
+    ``known`` are answers kept from before. ``jobs`` processes do what is left; ``progress`` is
+    told how many of how many units are done. Neither changes an answer. With ``focus``, only what
+    depends on one of these files is judged.
+    """
+
+    def __init__(
+        self,
+        tree: SourceTree,
+        profile: Profile,
+        *,
+        known: Known | None = None,
+        focus: frozenset[str] = frozenset(),
+        jobs: int = 1,
+        progress: Progress | None = None,
+    ) -> None:
         self.tree = tree
         self.profile = profile
         self.gaps: set[Gap] = set()
+        self.focus = focus
         self._outlines = Outlines(tree)
+        self._known = known
+        self._crew = Crew(tree, profile, jobs)
+        self._progress = progress
+        self._done = self._asked = 0
 
     @cached_property
     def index(self) -> Index:
@@ -25,12 +57,83 @@ class Work:
         return Index(self._outlines, self.profile)
 
     def run(
-        self, stage: Stage[Item, Result], items: Sequence[Item], rule: Rule | None = None
+        self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None = None
     ) -> list[Result]:
-        """The answers of a stage for some items, in their order."""
+        """The answers of a stage for some items, in their order.
+
+        Answers that depend on no file in focus are left out, if the stage judges.
+        """
+        narrowed = self.focus if stage.judges else frozenset[str]()
+        records = self._records(stage, self._leading(items, narrowed), rule)
+        if narrowed:
+            records = [x for x in records if not narrowed.isdisjoint(x.reads.files)]
+        self.gaps.update(gap for record in records for gap in record.gaps)
+        return [decode(stage, record) for record in records]
+
+    def _leading(self, items: Sequence[Item], narrowed: frozenset[str]) -> Sequence[Item]:
+        """The items that may lead to a file, by what they name and what that imports."""
+        if not narrowed:
+            return items
+        named = [_files_in(item) for item in items]
+        starts = sorted({file for files in named for file in files})
+        leading = lead_to(self.tree, starts, narrowed)
+        return [x for x, files in zip(items, named, strict=True) if not leading.isdisjoint(files)]
+
+    def stop(self) -> None:
+        """End what was started for this work."""
+        self._crew.stop()
+
+    def _records(
+        self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None
+    ) -> list[Record]:
+        known = self._known
+        if known is None:
+            return self._compute(stage, items, rule)
+        keys = [self._key(stage, item, rule) for item in items]
+        records = {key: known.find(key) for key in keys}
+        missing = {k: x for k, x in zip(keys, items, strict=True) if records[k] is None}
+        fresh = self._compute(stage, list(missing.values()), rule)
+        for key, record in zip(missing, fresh, strict=True):
+            known.keep(key, record)
+            records[key] = record
+        return [found for key in keys if (found := records[key]) is not None]
+
+    def _compute(
+        self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None
+    ) -> list[Record]:
+        self._asked += len(items)
+        if self._crew.size > 1 and len(items) > _FEW:
+            return self._crew.run(stage, items, rule, self._tell)
         found = []
         for item in items:
-            record = compute(self._outlines, self.profile, stage, rule, item)
-            self.gaps.update(record.gaps)
-            found.append(decode(stage, record))
+            found.append(compute(self._outlines, self.profile, stage.run, rule, item))
+            self._tell(1)
         return found
+
+    def _tell(self, done: int) -> None:
+        self._done += done
+        if self._progress is not None:
+            self._progress(self._done, self._asked)
+
+    def _key(self, stage: Stage[Item, Result], item: Item, rule: AnyRule | None) -> bytes:
+        parts = (_ENCODER.encode(part) for part in (stage.name, item, rule))
+        return digest_of(self._basis, *parts)
+
+    @cached_property
+    def _basis(self) -> bytes:
+        return _ENCODER.encode((self.profile, self.tree.package))
+
+
+def _files_in(item: object) -> frozenset[str]:
+    """The files that an item names anywhere."""
+    found: set[str] = set()
+    pending = [msgspec.to_builtins(item)]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str) and value.endswith(".py"):
+            found.add(value)
+        elif isinstance(value, dict):
+            pending += value.values()
+        elif isinstance(value, list | tuple):
+            pending += value
+    return frozenset(found)

@@ -1,0 +1,151 @@
+"""Other processes that do units of work.
+
+Units with the same home go to the same process, which then parses what they share but once. The
+order in which answers arrive does not matter: each is put where its unit stands.
+"""
+
+import gc
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Generic
+
+from msgspec import Struct
+
+from pathaudit.cache import Record
+from pathaudit.errors import PathAuditError
+from pathaudit.index import Outlines
+from pathaudit.ruleset import AnyRule, Profile
+from pathaudit.sources import SourceTree
+from pathaudit.work.stage import Item, Result, Run, Stage, compute
+
+_BATCH = 8  # units that a process is given at once
+
+
+class _Batch(Struct, Generic[Item, Result], frozen=True):
+    """Units of one stage; ``positions`` are theirs among all that are asked for."""
+
+    run: Run[Item, Result]
+    rule: AnyRule | None
+    items: tuple[Item, ...]
+    positions: tuple[int, ...]
+
+
+class Crew:
+    """Processes that wait for work; made when there first is some."""
+
+    def __init__(self, tree: SourceTree, profile: Profile, size: int) -> None:
+        self.size = size
+        self._given = (tree, profile)
+        self._members: list[tuple[BaseProcess, Connection]] = []
+
+    def run(
+        self,
+        stage: Stage[Item, Result],
+        items: Sequence[Item],
+        rule: AnyRule | None,
+        done: Callable[[int], None],
+    ) -> list[Record]:
+        """The records of some units, in their order; ``done`` is told how many came in."""
+        if not self._members:
+            self._members = [self._start() for _ in range(self.size)]
+        queues = self._shared_out(stage, items, rule)
+        found: dict[int, Record] = {}
+        links = [link for _, link in self._members]
+        busy = dict(zip(links, queues, strict=True))
+        for link in links:
+            self._next(link, busy)
+        while busy:
+            ready = wait(list(busy))
+            for link in [link for link in links if link in ready]:
+                answers = self._receive(link)
+                found.update(answers)
+                done(len(answers))
+                self._next(link, busy)
+        return [found[position] for position in range(len(items))]
+
+    def stop(self) -> None:
+        """End the processes, whatever they are doing."""
+        for process, link in self._members:
+            link.close()
+            process.terminate()
+        for process, _ in self._members:
+            process.join()
+        self._members = []
+
+    def _start(self) -> tuple[BaseProcess, Connection]:
+        ours, theirs = multiprocessing.Pipe()
+        process = multiprocessing.Process(target=_serve, args=(theirs, *self._given), daemon=True)
+        process.start()
+        theirs.close()
+        return process, ours
+
+    def _shared_out(
+        self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None
+    ) -> list[Iterator[_Batch[Item, Result]]]:
+        """The units of each process: homes in turn, as they come."""
+        homes: dict[str, int] = {}
+        for item in items:
+            homes.setdefault(stage.home(item), len(homes))
+        shares: list[list[int]] = [[] for _ in range(self.size)]
+        for position, item in enumerate(items):
+            shares[homes[stage.home(item)] % self.size].append(position)
+        return [_batches(stage, items, rule, share) for share in shares]
+
+    def _next(
+        self, link: Connection, busy: dict[Connection, Iterator[_Batch[Item, Result]]]
+    ) -> None:
+        batch = next(busy[link], None)
+        if batch is None:
+            del busy[link]
+        else:
+            link.send(batch)
+
+    def _receive(self, link: Connection) -> dict[int, Record]:
+        try:
+            answers: dict[int, Record] | BaseException = link.recv()
+        except EOFError:
+            hint = "memory may have run out; try --jobs 1"
+            raise PathAuditError("a process that analyses ended without an answer", hint) from None
+        if isinstance(answers, BaseException):
+            raise answers
+        return answers
+
+
+def _batches(
+    stage: Stage[Item, Result],
+    items: Sequence[Item],
+    rule: AnyRule | None,
+    positions: Sequence[int],
+) -> Iterator[_Batch[Item, Result]]:
+    for start in range(0, len(positions), _BATCH):
+        part = tuple(positions[start : start + _BATCH])
+        yield _Batch(stage.run, rule, tuple(items[number] for number in part), part)
+
+
+def _serve(link: Connection, tree: SourceTree, profile: Profile) -> None:
+    """What a process does: answer batches until the other end of the link is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; one answers
+    gc.disable()  # syntax trees hold no cycles
+    outlines = Outlines(tree)
+    while True:
+        try:
+            batch: _Batch[object, object] = link.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            link.send(_answers(batch, outlines, profile))
+        except (BrokenPipeError, ConnectionResetError):
+            return
+
+
+def _answers(
+    batch: _Batch[Item, Result], outlines: Outlines, profile: Profile
+) -> dict[int, Record] | BaseException:
+    try:
+        records = [compute(outlines, profile, batch.run, batch.rule, item) for item in batch.items]
+    except Exception as error:  # noqa: BLE001 - raised again where the answer is waited for
+        return error
+    return dict(zip(batch.positions, records, strict=True))
