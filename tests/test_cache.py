@@ -14,7 +14,7 @@ from textwrap import dedent
 import pytest
 
 from pathaudit.audit import Means, audit
-from pathaudit.cache import Cache, cache_path
+from pathaudit.cache import Cache, cache_path, store
 from pathaudit.results import Report
 from pathaudit.ruleset import load_ruleset, rules_directory
 from pathaudit.sources import SourceTree, from_text, open_source
@@ -240,6 +240,22 @@ def test_a_folder_that_cannot_be_made_is_a_fault_and_no_error(tmp_path: Path) ->
     tree = tree_of(dict.fromkeys(CHOICES, 0))
     assert told(tree, cache) == told(tree, None)
     assert cache.fault
+
+
+def test_a_full_disk_is_a_fault_and_no_error(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    def small(path: Path) -> sqlite3.Connection:
+        connection = connect(path)
+        connection.execute("PRAGMA max_page_count = 6")
+        return connection
+
+    connect = store._connect
+    monkeypatch.setattr(store, "_connect", small)
+    tree = tree_of(dict.fromkeys(CHOICES, 0))
+    known = cache.known(tree)
+    known.keep_whole(b"key", os.urandom(100_000))
+    cache.keep(known, tree)
+    assert cache.fault == "database or disk is full"
+    assert cache.info().answers == 0
 
 
 def test_old_states_are_forgotten(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -525,6 +525,35 @@ def test_a_report_file_that_cannot_be_made_is_a_mistake(tmp_path: Path) -> None:
         write_report(str(tmp_path / "no" / "report.txt"), whole)
 
 
+# ---- the cache --------------------------------------------------------------------------------
+
+
+def test_a_second_scan_uses_what_the_first_one_kept(kept: Path) -> None:
+    first = run("scan", EXAMPLE, "--format", "json")
+    assert kept.exists()
+    assert run("scan", EXAMPLE, "--format", "json").stdout == first.stdout
+    assert "trees    1\n" in run("cache", "info").stdout
+    assert run("cache", "clear").stdout.startswith("deleted 0.")
+    assert not kept.exists()
+    assert "trees    0\n" in run("cache", "info").stdout
+
+
+def test_no_cache_leaves_no_file(kept: Path) -> None:
+    assert run("scan", EXAMPLE, "--no-cache").exit_code == 1
+    assert not kept.exists()
+
+
+def test_a_cache_that_cannot_be_used_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PATHAUDIT_CACHE_DIR", str(tmp_path / "file"))
+    result = run("scan", EXAMPLE, "--quiet")
+    assert result.exit_code == 1
+    line = f"{tmp_path}/file/answers.sqlite: File exists"
+    assert result.stderr == f"pathaudit: warning: nothing is kept for the next scan: {line}\n"
+
+
 # ---- as a process -----------------------------------------------------------------------------
 
 

@@ -156,7 +156,8 @@ class Cache:
         try:
             yield
         except (sqlite3.Error, OSError, msgspec.MsgspecError) as error:
-            self.fault = self.fault or str(error)
+            reason = error.strerror if isinstance(error, OSError) else None
+            self.fault = self.fault or reason or str(error)
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -204,10 +205,11 @@ def _write(connection: sqlite3.Connection, scope: bytes, known: Known) -> None:
         rows = [(state, key, record) for key, record in known.fresh.items()]
         connection.executemany("INSERT OR REPLACE INTO answer VALUES (?, ?, ?)", rows)
         _forget_old(connection)
+        connection.execute("COMMIT")
     except sqlite3.Error:
-        connection.execute("ROLLBACK")
+        with suppress(sqlite3.Error):  # a full disk has done so already
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
 def _state_of(connection: sqlite3.Connection, scope: bytes, manifest: Manifest) -> int:
