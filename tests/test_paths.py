@@ -229,6 +229,20 @@ CASES: dict[str, tuple[str, list[str]]] = {
         loop(RANGE, "try:", "    " + KEEP, "except ValueError:", "    pass", RUN),
         [VIOLATED],
     ),
+    "a failure that an outer handler catches": (
+        loop(
+            RANGE,
+            "try:",
+            "    try:",
+            "        " + RUN,
+            "        " + KEEP,
+            "    finally:",
+            "        pass",
+            "except ValueError:",
+            "    pass",
+        ),
+        [VIOLATED],
+    ),
     "finally keeps": (loop(RANGE, "try:", "    " + RUN, "finally:", "    " + KEEP), []),
     "handler after a failure inside a branch": (
         loop(

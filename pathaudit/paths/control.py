@@ -117,14 +117,21 @@ class ControlMachine(AssignmentMachine):
         ended = [after for after in states if after.status == RUNNING]
         left = [after for after in states if after.status not in (RUNNING, RAISED)]
         finals = [*self.block(statement.orelse, ended, frame), *left]
+        thrown = merge_states(_thrown(after, state) for after in around)
         if statement.handlers:
-            thrown = merge_states(_thrown(after, state) for after in around)
             for handler in statement.handlers:
                 finals += self.block(handler.body, [_caught(handler, x) for x in thrown], frame)
         else:
             finals += [after for after in states if after.status == RAISED]
+            self._pass_on(statement.final, thrown, frame)
         finals = self.merged(finals, frame, statement.region.line)
         return self._finally(statement.final, finals, frame)
+
+    def _pass_on(self, final: tuple[ir.Statement, ...], thrown: list[State], frame: Frame) -> None:
+        """A failure that nothing here handles goes on to the ``try`` around, if there is one."""
+        if self.catching and self.catching[-1][0] is frame:
+            left = self._finally(final, [item.leave(RAISED) for item in thrown], frame)
+            self.catching[-1][1].extend(left)
 
     def _finally(
         self, body: tuple[ir.Statement, ...], states: list[State], frame: Frame
