@@ -200,7 +200,8 @@ class Summary(Struct, frozen=True, kw_only=True):
 class Report(Struct, frozen=True, kw_only=True):
     """The answer of a scan, in a fixed order: by file, line, rule.
 
-    With ``files`` it tells only of what depends on one of them.
+    With ``files`` it tells only of what depends on one of them. ``inert`` are the rules that found
+    nothing in the tree to look at: that they report nothing says nothing.
     """
 
     tool: str
@@ -211,6 +212,7 @@ class Report(Struct, frozen=True, kw_only=True):
     gaps: tuple[Gap, ...]
     summary: Summary
     files: tuple[str, ...] = ()
+    inert: tuple[str, ...] = ()
     schema: int = 1
 
 

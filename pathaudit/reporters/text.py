@@ -202,6 +202,9 @@ def _summary(report: Report, page: Page, seconds: float | None) -> Iterator[Line
     text = f"in {source_name(report.source)}: {'; '.join(parts)}"
     yield from hanging((_lead(report), ("", " ")), re.sub(r"(?<=\d) (?=\w)", GLUE, text), 2, page)
     yield from _uncovered(report.gaps, page)
+    if report.inert:
+        lead = (("warning", "Nothing to look at in this tree for:"), ("", " "))
+        yield from hanging(lead, ", ".join(map(visible, report.inert)), 2, page)
 
 
 def _uncovered(gaps: Sequence[Gap], page: Page) -> Iterator[Line]:
