@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from pathaudit.cli import main
 from pathaudit.cli.rule_page import rule_lines
 from pathaudit.paths import machine
+from pathaudit.remarks import REMARKS, Remark
 from pathaudit.reporters.terminal import Page
 from pathaudit.ruleset import PROFILE_FILE, rules_directory
 from tests.labels import shipped_rules
@@ -121,6 +122,13 @@ def test_control_characters_are_shown(tmp_path: Path) -> None:
     assert lines[0] == f"{RULE}: a\\x1b[31mb"
     assert example(lines)[1] == "  '\\x1b[31m'"
     assert "  \\x07" in lines
+
+
+@pytest.mark.parametrize("remark", REMARKS, ids=lambda remark: remark.id)
+def test_a_remark_is_explained(remark: Remark) -> None:
+    page = run("explain", remark.id).stdout
+    assert page.startswith(f"{remark.id}: ")
+    assert " ".join(remark.fix.split()) in " ".join(page.split())
 
 
 # ---- rules list and schema --------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathaudit.cli.pages import paragraph
 from pathaudit.index.syntax import first_line
 from pathaudit.labels import Label, example_of, read_example, read_labels
+from pathaudit.remarks import Remark
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.terminal import Line, Page, cut
 from pathaudit.ruleset import Rule, Ruleset
@@ -30,6 +31,15 @@ def rule_lines(rules: Ruleset, rule: Rule, page: Page) -> Iterator[Line]:
         yield from paragraph(" " * _INDENT, reference, 2 * _INDENT, page)
     yield ()
     yield from paragraph("since: ", rule.since, _INDENT, page)
+
+
+def remark_lines(remark: Remark, page: Page) -> Iterator[Line]:
+    """Yield the lines of a page about what is said of a comment."""
+    yield from paragraph(f"{remark.id}: ", remark.title, _INDENT, page)
+    yield ()
+    yield from paragraph("severity: ", remark.severity, _INDENT, page)
+    yield from _section("Why", remark.why, page)
+    yield from _section("Use instead", remark.fix, page)
 
 
 def _severity(rule: Rule) -> str:
