@@ -16,13 +16,14 @@ from pathaudit.ruleset.profile import (
     StackConstructor,
     Stacks,
 )
-from pathaudit.ruleset.rules import AnyRule, CoversRule, Rule, Ruleset
+from pathaudit.ruleset.rules import AnyRule, CarriesRule, CoversRule, Rule, Ruleset
 
 __all__ = [
     "PROFILE_FILE",
     "Anchor",
     "AnyRule",
     "Assumption",
+    "CarriesRule",
     "CoversRule",
     "Drafts",
     "Entries",

@@ -101,6 +101,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     assumptions: dict[str, tuple[Assumption, ...]]
     events: dict[str, tuple[EventPattern, ...]]
     gates: tuple[Gate, ...] = ()
+    sinks: dict[str, tuple[str, ...]] = {}
 
     def is_draft(self, class_name: str, file: str) -> bool:
         """Is this a draft model, by the names the framework gives them?"""

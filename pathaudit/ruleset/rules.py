@@ -37,7 +37,19 @@ class CoversRule(Rule, frozen=True, kw_only=True, tag="covers"):
     assume: tuple[str, ...] = ()
 
 
-AnyRule: TypeAlias = CoversRule
+class CarriesRule(Rule, frozen=True, kw_only=True, tag="carries"):
+    """What the event collects reaches the calls that read it, through every return on the way.
+
+    ``message`` may use ``{name}``, the variable that is lost, and ``{how}``.
+    """
+
+    subject: Literal["features"]
+    collect: str
+    deliver: str
+    assume: tuple[str, ...] = ()
+
+
+AnyRule: TypeAlias = CoversRule | CarriesRule
 
 
 class Ruleset(Struct, frozen=True):
