@@ -1,10 +1,11 @@
 """Judge rules: one module for each kind of invariant."""
 
 from pathaudit.check.answer import Answer
+from pathaudit.check.bounds import check_bounds
 from pathaudit.check.carries import check_carries
 from pathaudit.check.covers import check_covers
 from pathaudit.check.subjects import find_entries
-from pathaudit.ruleset import AnyRule, CarriesRule, CoversRule
+from pathaudit.ruleset import AnyRule, BoundsRule, CarriesRule, CoversRule
 from pathaudit.work import Work
 
 __all__ = ["Answer", "check_rule", "find_entries"]
@@ -17,3 +18,5 @@ def check_rule(work: Work, rule: AnyRule, entry: str | None = None) -> Answer:
             return check_covers(work, rule, entry)
         case CarriesRule():
             return check_carries(work, rule, entry)
+        case BoundsRule():
+            return check_bounds(work, rule, entry)

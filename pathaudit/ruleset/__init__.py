@@ -13,16 +13,18 @@ from pathaudit.ruleset.profile import (
     Modules,
     Placeholder,
     Profile,
+    Request,
     StackConstructor,
     Stacks,
 )
-from pathaudit.ruleset.rules import AnyRule, CarriesRule, CoversRule, Rule, Ruleset
+from pathaudit.ruleset.rules import AnyRule, BoundsRule, CarriesRule, CoversRule, Rule, Ruleset
 
 __all__ = [
     "PROFILE_FILE",
     "Anchor",
     "AnyRule",
     "Assumption",
+    "BoundsRule",
     "CarriesRule",
     "CoversRule",
     "Drafts",
@@ -33,6 +35,7 @@ __all__ = [
     "Modules",
     "Placeholder",
     "Profile",
+    "Request",
     "Rule",
     "Ruleset",
     "StackConstructor",

@@ -71,6 +71,14 @@ class Gate(Struct, frozen=True, forbid_unknown_fields=True):
     unless: Anchor | None = None
 
 
+class Request(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the framework accepts as layer ids for some setters, and the code that says so."""
+
+    setters: tuple[str, ...]
+    reason: str
+    anchor: Anchor
+
+
 class Assumption(Struct, frozen=True, forbid_unknown_fields=True):
     """``expression`` (a pattern) is true, false, not ``None`` (some) or a positive integer."""
 
@@ -102,6 +110,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     events: dict[str, tuple[EventPattern, ...]]
     gates: tuple[Gate, ...] = ()
     sinks: dict[str, tuple[str, ...]] = {}
+    requests: tuple[Request, ...] = ()
 
     def is_draft(self, class_name: str, file: str) -> bool:
         """Is this a draft model, by the names the framework gives them?"""

@@ -49,7 +49,14 @@ class CarriesRule(Rule, frozen=True, kw_only=True, tag="carries"):
     assume: tuple[str, ...] = ()
 
 
-AnyRule: TypeAlias = CoversRule | CarriesRule
+class BoundsRule(Rule, frozen=True, kw_only=True, tag="bounds"):
+    """One end of the ids that can be asked for is handled. ``message`` may use ``{how}``."""
+
+    subject: Literal["features"]
+    end: Literal["first", "last"]
+
+
+AnyRule: TypeAlias = CoversRule | CarriesRule | BoundsRule
 
 
 class Ruleset(Struct, frozen=True):
