@@ -49,7 +49,7 @@ def _judge(index: Index, rule: Rule | None, entry: ClassRef) -> Bounded:
         ids = asked_by(index, entry, feature.setter)
         if asked.end == "first":
             faults += _first(index, asked, entry, feature.setter, ids)
-        elif not ids.refused:
+        else:
             faults += _last(index, asked, entry, feature.setter, ids)
     return Bounded(tuple(faults), len(features))
 
@@ -57,8 +57,13 @@ def _judge(index: Index, rule: Rule | None, entry: ClassRef) -> Bounded:
 def _last(
     index: Index, rule: BoundsRule, entry: ClassRef, setter: str, ids: Asked
 ) -> Iterator[Fault]:
-    """Ids shifted by one name the layer after the last, which no loop reaches."""
-    proof = _accepted(index, setter)
+    """Ids shifted by one name the layer after the last, which no loop reaches.
+
+    It counts where the code says that the last layer may be asked for.
+    """
+    proof = f"The setter accepts it ({ids.checked})." if ids.checked else _accepted(index, setter)
+    if ids.refused or not proof:
+        return
     for asking in _askings(index, entry, [x for x in ids.stored if x.shift > 0]):
         yield Fault(
             file=asking.ref.file,

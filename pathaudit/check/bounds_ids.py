@@ -25,10 +25,15 @@ class Stored(Struct, frozen=True, order=True):
 
 
 class Asked(Struct, frozen=True, eq=False):
-    """All that a setter does with the ids; ``refused`` where it does not take all layers' ids."""
+    """All that a setter does with the ids.
+
+    ``refused`` where it does not take the ids of all layers, ``checked`` where it says that it
+    does: the place.
+    """
 
     stored: tuple[Stored, ...]
     refused: bool
+    checked: str
 
 
 def asked_by(index: Index, entry: ClassRef, setter: str) -> Asked:
@@ -39,7 +44,7 @@ def asked_by(index: Index, entry: ClassRef, setter: str) -> Asked:
         frame = _Frame(found[0], Instance(entry), (), 0)
         parameters = [item.arg for item in found[1].node.args.args[1:]]
         follower.method(found[1], frame, {name: frozenset((0,)) for name in parameters})
-    return Asked(tuple(sorted(set(follower.stored))), follower.refused)
+    return Asked(tuple(sorted(set(follower.stored))), follower.refused, follower.checked)
 
 
 class _Frame(Struct, frozen=True, eq=False):
@@ -56,6 +61,7 @@ class _Follower:
         self._index = index
         self.stored: list[Stored] = []
         self.refused = False
+        self.checked = ""
 
     def method(self, function: FunctionOutline, frame: _Frame, ids: dict[str, Shifts]) -> None:
         names = [item.arg for item in function.node.args.args]
@@ -83,12 +89,20 @@ class _Follower:
     def _branch(self, node: ast.If, frame: _Frame, own: str, ids: dict[str, Shifts]) -> None:
         """Both arms are followed; a test of the ids that raises may refuse some of them."""
         if any(isinstance(item, ast.Raise) for item in node.body):
-            self.refused |= _refuses(node.test, ids)
+            self._check(node, frame, ids)
         arms = [dict(ids), dict(ids)]
         self._block(node.body, frame, own, arms[0])
         self._block(node.orelse, frame, own, arms[1])
         for name in arms[0].keys() | arms[1].keys():
             ids[name] = arms[0].get(name, frozenset()) | arms[1].get(name, frozenset())
+
+    def _check(self, node: ast.If, frame: _Frame, ids: dict[str, Shifts]) -> None:
+        """A test that raises: ``>= number of layers`` takes all layers, ``>= last`` does not."""
+        orders = _orders(node.test, ids)
+        if any(_subtracts(item) for item in orders):
+            self.refused = True
+        elif orders:
+            self.checked = f"{frame.ref.file}:{node.lineno}"
 
     def _store(
         self,
@@ -198,18 +212,19 @@ class _Follower:
         return {name: self._shifts(value, frame, own, ids) for name, value in pairs}
 
 
-def _refuses(test: ast.expr, ids: dict[str, Shifts]) -> bool:
-    """Does a test that raises refuse ids of layers: is it an order that is not that of a count?
-
-    ``layer_id >= len(self.layers)`` takes all layers, ``layer_id >= last`` says nothing.
-    """
+def _orders(test: ast.expr, ids: dict[str, Shifts]) -> list[ast.Compare]:
+    """The comparisons of a test of requested ids that are by order."""
     names = {name for name, shifts in ids.items() if shifts}
     if not any(isinstance(x, ast.Name) and x.id in names for x in ast.walk(test)):
-        return False
+        return []
     orders = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-    for part in ast.walk(test):
-        if isinstance(part, ast.Compare) and any(isinstance(x, orders) for x in part.ops):
-            bounds = (part.left, *part.comparators)
-            if any(isinstance(x, ast.BinOp) and isinstance(x.op, ast.Sub) for x in bounds):
-                return True
-    return False
+    return [
+        part
+        for part in ast.walk(test)
+        if isinstance(part, ast.Compare) and any(isinstance(x, orders) for x in part.ops)
+    ]
+
+
+def _subtracts(compare: ast.Compare) -> bool:
+    bounds = (compare.left, *compare.comparators)
+    return any(isinstance(x, ast.BinOp) and isinstance(x.op, ast.Sub) for x in bounds)

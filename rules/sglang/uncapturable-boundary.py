@@ -111,14 +111,17 @@ class ShortForCausalLM(nn.Module):
             input_ids, hidden_states, self.lm_head, forward_batch, aux_hidden_states
         )
 
-    def set_eagle3_layers_to_capture(self, layer_ids: list[int] | None = None) -> None:
+    def set_dflash_layers_to_capture(self, layer_ids: list[int]) -> None:
+        if any(layer_id < 0 or layer_id >= self.config.num_hidden_layers for layer_id in layer_ids):
+            raise ValueError(f"there are no such layers: {layer_ids}")
         self.capture_aux_hidden_states = True
-        if layer_ids is None:
-            num_layers = self.config.num_hidden_layers
-            self.model.layers_to_capture = [2, num_layers // 2, num_layers - 3]
-        else:
-            # The state that layer n leaves is seen at the top of layer n + 1.
-            self.model.layers_to_capture = [layer_id + 1 for layer_id in layer_ids]
+        # The state that layer n leaves is seen at the top of layer n + 1.
+        self.model.layers_to_capture = [layer_id + 1 for layer_id in layer_ids]
+
+    def set_eagle3_layers_to_capture(self, layer_ids: list[int] | None = None) -> None:
+        num_layers = self.config.num_hidden_layers
+        self.capture_aux_hidden_states = True
+        self.model.layers_to_capture = layer_ids or [2, num_layers // 2, num_layers - 3]
 
 
 class BoundaryForCausalLM(ShortForCausalLM):
@@ -132,7 +135,7 @@ class RefusingForCausalLM(ShortForCausalLM):
         super().__init__(config)
         self.model = RefusingModel(config)
 
-    def set_eagle3_layers_to_capture(self, layer_ids: list[int] | None = None) -> None:
+    def set_dflash_layers_to_capture(self, layer_ids: list[int]) -> None:
         if any(layer_id >= self.config.num_hidden_layers - 1 for layer_id in layer_ids):
             raise ValueError("the output of the last layer is not captured")
         self.capture_aux_hidden_states = True
@@ -144,7 +147,7 @@ class OutputForCausalLM(ShortForCausalLM):
         super().__init__(config)
         self.model = OutputModel(config)
 
-    def set_eagle3_layers_to_capture(self, layer_ids: list[int] | None = None) -> None:
+    def set_dflash_layers_to_capture(self, layer_ids: list[int]) -> None:
         self.capture_aux_hidden_states = True
         self.model.layers_to_capture = list(layer_ids)
 
