@@ -89,7 +89,7 @@ class Calls(Expressions):
         carried = frozenset[str]().union(*(ids_in(item) for item in values))
         if owed and not owed & carried:
             self.lose(node, owed, "", dotted_name(node.func), body)
-        return lost(course, owed)
+        return lost(course, owed | carried)
 
     def owed(self, course: Course, body: Body) -> frozenset[str]:
         """What was collected here, or handed to here by a callee, and has not been given away."""

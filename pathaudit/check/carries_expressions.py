@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from pathaudit.check.carries_tests import Tests
+from pathaudit.check.carries_tests import Tests, part_of
 from pathaudit.check.carries_values import (
     UNKNOWN,
     Body,
@@ -63,12 +63,8 @@ class Expressions(Tests):
                 return self._chosen(test, first, second, course, body)
             case ast.Call():
                 return self.call(node, course, body)
-            case ast.Subscript(owner):
-                found = self.look(node, course, body)
-                return [
-                    (x if found == UNKNOWN else found, y)
-                    for x, y in self.value(owner, course, body)
-                ]
+            case ast.Subscript(owner, at):
+                return [(part_of(x, at), after) for x, after in self.value(owner, course, body)]
             case ast.Compare() | ast.UnaryOp(ast.Not()):
                 return [(self._tested(node, course, body), course)]
             case ast.BoolOp(_, operands):

@@ -130,11 +130,9 @@ class Tests:
                 return course.names.get(id, UNKNOWN)
             case ast.Attribute(owner, name):
                 return self._attribute(self.look(owner, course, body), name, node)
-            case ast.Subscript(owner, ast.Constant(int(at))):
-                inner = self.look(owner, course, body)
-                fits = isinstance(inner, Parts) and -len(inner.items) <= at < len(inner.items)
-                return inner.items[at] if fits and isinstance(inner, Parts) else _whole(inner)
-            case ast.Subscript(owner) | ast.Starred(owner):
+            case ast.Subscript(owner, at):
+                return part_of(self.look(owner, course, body), at)
+            case ast.Starred(owner):
                 return _whole(self.look(owner, course, body))
             case _:
                 return UNKNOWN
@@ -278,6 +276,15 @@ def forget_facts(course: Course, names: Iterable[str]) -> frozenset[tuple[str, b
     """The facts of a course that do not speak of ``names``, which are assigned."""
     gone = [re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)") for name in names]
     return frozenset(x for x in course.facts if not any(item.search(x[0]) for item in gone))
+
+
+def part_of(value: Value, at: ast.expr) -> Value:
+    """``value[at]``: one part of a tuple, or what any part may hold."""
+    match value, at:
+        case Parts(items), ast.Constant(int(number)) if number < len(items):
+            return items[number]
+        case _:
+            return _whole(value)
 
 
 def _whole(value: Value) -> Value:
