@@ -244,6 +244,21 @@ def test_readers(name: str) -> None:
     assert lost(findings(wrapper=wrapper)) == expected
 
 
+def test_a_flag_of_layers_that_a_setter_turns_off_is_no_switch() -> None:
+    body = (
+        f"partial = []\n{COLLECT}for layer in self.layers:\n    if layer.fused:\n"
+        "        partial.append(hidden)\nreturn hidden, aux"
+    )
+    off = """
+        for layer in self.model.layers:
+            layer.fused = layer.fusable and layer.number not in layer_ids
+"""
+    source = MODEL.replace("MODEL_BODY", indent(body, " " * 8))
+    source = source.replace("WRAPPER_BODY", indent(GOOD_WRAPPER, " " * 8))
+    source = source.replace("x in layer_ids]\n", f"x in layer_ids]{off}")
+    assert audit_model("example", source, RULES).findings == ()
+
+
 def test_where_nothing_arms_the_feature_it_is_a_note() -> None:
     """The switch of the one is read by the other, and nothing sets it there."""
     dormant = """
@@ -282,12 +297,16 @@ def test_a_finding_says_where_for_whom_and_for_which_feature() -> None:
     assert finding.message.startswith("captured aux hidden states (aux) are lost")
 
 
-def test_too_many_ways_are_a_gap_and_no_finding() -> None:
-    flags = "\n".join(f"if batch.a{n}:\n    x{n} = []" for n in range(12))
-    body = f"{flags}\n{COLLECT}return hidden"
-    source = MODEL.replace("MODEL_BODY", indent(body, " " * 8))
-    report = audit_model(
-        "example", source.replace("WRAPPER_BODY", indent(GOOD_WRAPPER, " " * 8)), RULES
-    )
+CUT = {
+    "many ways": "".join(f"if batch.a{n}:\n    x{n} = []\n" for n in range(12)),
+    "a deep expression": f"total = {' + '.join(['hidden'] * 900)}\n",
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_what_is_not_followed_is_a_gap_and_no_finding(name: str) -> None:
+    source = MODEL.replace("MODEL_BODY", indent(f"{CUT[name]}{COLLECT}return hidden", " " * 8))
+    source = source.replace("WRAPPER_BODY", indent(GOOD_WRAPPER, " " * 8))
+    report = audit_model("example", source, RULES)
     assert report.findings == ()
     assert [gap.kind for gap in report.gaps if gap.kind == "budget"] == ["budget"]

@@ -48,7 +48,7 @@ def askings(index: Index, instance: Instance, name: str) -> tuple[Asking, ...]:
 
 def _uses(function: Definition, name: str) -> Iterator[tuple[ast.AST, ...]]:
     """The loads of an attribute, or of a local that is only another name for it."""
-    chains = list(_chains(function, ()))
+    chains = list(_chains(function))
     aliases = {
         chain[-2].targets[0].id
         for chain in chains
@@ -63,11 +63,13 @@ def _uses(function: Definition, name: str) -> Iterator[tuple[ast.AST, ...]]:
             yield chain
 
 
-def _chains(node: ast.AST, above: tuple[ast.AST, ...]) -> Iterator[tuple[ast.AST, ...]]:
-    chain = (*above, node)
-    yield chain
-    for child in ast.iter_child_nodes(node):
-        yield from _chains(child, chain)
+def _chains(function: Definition) -> Iterator[tuple[ast.AST, ...]]:
+    """Every node of a function with those above it, the node last."""
+    pending: list[tuple[ast.AST, ...]] = [(function,)]
+    while pending:
+        chain = pending.pop()
+        yield chain
+        pending.extend((*chain, child) for child in ast.iter_child_nodes(chain[-1]))
 
 
 def _is_load(node: ast.AST, name: str) -> bool:

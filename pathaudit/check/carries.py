@@ -74,12 +74,11 @@ def _follow(index: Index, rule: Rule | None, item: Served) -> Carried:
         for setters, writes in _states(index, item, method):
             examined += 1
             follower = _follower(index, asked, item, writes)
-            try:
-                _run(index, follower, item.entry, method)
-            except TooMany as cut:
-                gaps.append(_cut(cut, item.entry))
-                continue
-            faults += _faults(index, asked, item, method, setters, follower.losses)
+            cut = _run(index, follower, item.entry, method)
+            if cut is not None:
+                gaps.append(cut)
+            else:
+                faults += _faults(index, asked, item, method, setters, follower.losses)
     return Carried(tuple(faults), tuple(gaps), examined)
 
 
@@ -105,17 +104,25 @@ def _follower(index: Index, rule: CarriesRule, item: Served, writes: tuple[Write
     return Follower(index, question, index.profile.sinks[rule.deliver], dict(item.switches))
 
 
-def _run(index: Index, follower: Follower, entry: ClassRef, method: str) -> None:
+def _run(index: Index, follower: Follower, entry: ClassRef, method: str) -> Gap | None:
+    """Follow a method; the gap if that cannot be done to the end."""
     found = index.modules.method(entry, method)
     parameters = found[1].node.args.args if found is not None else []
-    if found is not None and parameters:
-        own = Thing((), Instance(entry))
+    if found is None or not parameters:
+        return None
+    own = Thing((), Instance(entry))
+    try:
         list(follower.follow(found[0], own, {parameters[0].arg: own}, Course({}), 0))
+    except TooMany as cut:
+        return _cut(entry, cut.file, cut.line, str(cut))
+    except RecursionError:
+        return _cut(entry, found[0].file, found[1].line, "code is nested too deeply")
+    return None
 
 
-def _cut(cut: TooMany, entry: ClassRef) -> Gap:
-    message = f"{entry.name} was not followed to the end: {cut}"
-    return Gap(kind="budget", file=cut.file, line=cut.line, message=message, entries=(entry.name,))
+def _cut(entry: ClassRef, file: str, line: int, reason: str) -> Gap:
+    message = f"{entry.name} was not followed to the end: {reason}"
+    return Gap(kind="budget", file=file, line=line, message=message, entries=(entry.name,))
 
 
 def _faults(

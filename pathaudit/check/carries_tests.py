@@ -47,7 +47,10 @@ class Tests:
         """``switches`` are what a setter would store under a name, whatever the object."""
         self.index = index
         self.question = question
-        self.switches = question.switches | frozenset(switches)
+        self.switches = frozenset(switches).union(
+            (text.rpartition(".")[2] for text in question.armed),
+            (name for name, kind in question.flags.items() if kind == TRUE),
+        )
         self._anywhere = switches
         self._properties = 0
         self._names: dict[int, _Named] = {}
