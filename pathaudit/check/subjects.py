@@ -217,13 +217,17 @@ def _signature(index: Index, subject: Subject) -> str:
 
 
 def _dormant(index: Index, entry: ClassRef, switches: frozenset[str]) -> Iterator[Subject]:
-    """Objects that read a switch, though nothing sets it for this served class."""
-    for instance in _reachable(index, Instance(entry), REACHED_DEPTH):
+    """Objects that read a switch, though nothing sets it for this served class.
+
+    As with what a setter arms, the served class may run the layers of such an object itself.
+    """
+    for path, instance in _reachable(index, Instance(entry), (), REACHED_DEPTH):
         stacks = index.stacks_of(instance)
-        read = _switches_of(index, instance.cls, switches)
+        read = sorted(_switches_of(index, instance.cls, switches))
         if stacks and read:
-            writes = tuple(Write((), name, LISTED) for name in sorted(read))
-            yield from _roots(index, entry, instance, writes, stacks, "")
+            for holder, below in {Instance(entry): path, instance: ()}.items():
+                writes = tuple(Write(below, name, LISTED) for name in read)
+                yield from _roots(index, entry, holder, writes, stacks, "")
 
 
 def _switches_of(index: Index, cls: ClassRef, switches: frozenset[str]) -> frozenset[str]:
@@ -231,15 +235,17 @@ def _switches_of(index: Index, cls: ClassRef, switches: frozenset[str]) -> froze
     return index.attributes_of(found[0]) & switches if found is not None else frozenset()
 
 
-def _reachable(index: Index, instance: Instance, depth: int) -> Iterator[Instance]:
+def _reachable(
+    index: Index, instance: Instance, path: tuple[str, ...], depth: int
+) -> Iterator[tuple[tuple[str, ...], Instance]]:
     """The object and those it holds, as far as their classes are defined in model files."""
-    yield instance
+    yield path, instance
     if not depth:
         return
     for name in sorted(index.attributes_stored(instance.cls)):
         for inner in index.types.attribute(instance, name).instances():
             if index.is_model(inner.cls.file) and inner.cls != instance.cls:
-                yield from _reachable(index, inner, depth - 1)
+                yield from _reachable(index, inner, (*path, name), depth - 1)
 
 
 def _find_served(index: Index, _: AnyRule | None, file: str) -> tuple[ClassRef, ...]:
