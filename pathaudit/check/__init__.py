@@ -1,9 +1,10 @@
 """Judge rules: one module for each kind of invariant."""
 
 from pathaudit.check.answer import Answer
+from pathaudit.check.completes import check_completes
 from pathaudit.check.covers import check_covers
 from pathaudit.check.subjects import find_entries
-from pathaudit.ruleset import AnyRule, CoversRule
+from pathaudit.ruleset import AnyRule, CompletesRule, CoversRule
 from pathaudit.work import Work
 
 __all__ = ["Answer", "check_rule", "find_entries"]
@@ -14,3 +15,5 @@ def check_rule(work: Work, rule: AnyRule, entry: str | None = None) -> Answer:
     match rule:
         case CoversRule():
             return check_covers(work, rule, entry)
+        case CompletesRule():
+            return check_completes(work, rule, entry)

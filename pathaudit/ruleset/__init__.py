@@ -13,16 +13,18 @@ from pathaudit.ruleset.profile import (
     Modules,
     Placeholder,
     Profile,
+    Reductions,
     StackConstructor,
     Stacks,
 )
-from pathaudit.ruleset.rules import AnyRule, CoversRule, Rule, Ruleset
+from pathaudit.ruleset.rules import AnyRule, CompletesRule, CoversRule, Rule, Ruleset
 
 __all__ = [
     "PROFILE_FILE",
     "Anchor",
     "AnyRule",
     "Assumption",
+    "CompletesRule",
     "CoversRule",
     "Drafts",
     "Entries",
@@ -32,6 +34,7 @@ __all__ = [
     "Modules",
     "Placeholder",
     "Profile",
+    "Reductions",
     "Rule",
     "Ruleset",
     "StackConstructor",
