@@ -291,7 +291,7 @@ def test_an_interrupt_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_report_is_on_the_standard_output() -> None:
-    result = run("scan", EXAMPLE)
+    result = run("scan", EXAMPLE, "--rule", "skipped-aux-capture")
     assert result.stderr == ""
     assert "error[skipped-aux-capture]: " in result.stdout
     assert "run_overlapped(" in result.stdout, "the source line is shown"

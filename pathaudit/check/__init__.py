@@ -3,9 +3,10 @@
 from pathaudit.check.answer import Answer
 from pathaudit.check.bounds import check_bounds
 from pathaudit.check.carries import check_carries
+from pathaudit.check.completes import check_completes
 from pathaudit.check.covers import check_covers
 from pathaudit.check.subjects import find_entries
-from pathaudit.ruleset import AnyRule, BoundsRule, CarriesRule, CoversRule
+from pathaudit.ruleset import AnyRule, BoundsRule, CarriesRule, CompletesRule, CoversRule
 from pathaudit.work import Work
 
 __all__ = ["Answer", "check_rule", "find_entries"]
@@ -20,3 +21,5 @@ def check_rule(work: Work, rule: AnyRule, entry: str | None = None) -> Answer:
             return check_carries(work, rule, entry)
         case BoundsRule():
             return check_bounds(work, rule, entry)
+        case CompletesRule():
+            return check_completes(work, rule, entry)

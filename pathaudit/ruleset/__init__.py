@@ -1,7 +1,13 @@
 """Rules and framework profiles as data, and the loader that reads them from YAML."""
 
-from pathaudit.ruleset.loading import PROFILE_FILE, load_ruleset, rules_directory
-from pathaudit.ruleset.patterns import text_pattern
+from pathaudit.ruleset.loading import (
+    PROFILE_FILE,
+    load_ruleset,
+    rules_directory,
+)
+from pathaudit.ruleset.patterns import (
+    text_pattern,
+)
 from pathaudit.ruleset.profile import (
     Anchor,
     Assumption,
@@ -13,11 +19,20 @@ from pathaudit.ruleset.profile import (
     Modules,
     Placeholder,
     Profile,
+    Reductions,
     Request,
     StackConstructor,
     Stacks,
 )
-from pathaudit.ruleset.rules import AnyRule, BoundsRule, CarriesRule, CoversRule, Rule, Ruleset
+from pathaudit.ruleset.rules import (
+    AnyRule,
+    BoundsRule,
+    CarriesRule,
+    CompletesRule,
+    CoversRule,
+    Rule,
+    Ruleset,
+)
 
 __all__ = [
     "PROFILE_FILE",
@@ -26,6 +41,7 @@ __all__ = [
     "Assumption",
     "BoundsRule",
     "CarriesRule",
+    "CompletesRule",
     "CoversRule",
     "Drafts",
     "Entries",
@@ -35,6 +51,7 @@ __all__ = [
     "Modules",
     "Placeholder",
     "Profile",
+    "Reductions",
     "Request",
     "Rule",
     "Ruleset",

@@ -11,7 +11,7 @@ import yaml
 from pathaudit.errors import RuleError, UsageError
 from pathaudit.hints import did_you_mean
 from pathaudit.ruleset.profile import Profile
-from pathaudit.ruleset.rules import AnyRule, CarriesRule, CoversRule, Ruleset
+from pathaudit.ruleset.rules import AnyRule, CarriesRule, CompletesRule, CoversRule, Ruleset
 
 Loaded = TypeVar("Loaded")
 
@@ -103,6 +103,8 @@ def _names(rule: AnyRule, profile: Profile) -> Iterator[_Names]:
             yield "collect", "the profile has no event", (rule.collect,), profile.events
             yield "deliver", "the profile has no sinks", (rule.deliver,), profile.sinks
             yield "assume", "the profile has no assumption", rule.assume, profile.assumptions
+        case CompletesRule():
+            yield "require", "the profile has no event", (rule.require,), profile.events
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -93,6 +93,20 @@ class EventPattern(Struct, frozen=True, forbid_unknown_fields=True):
     where: dict[str, Literal["accumulator"]] = {}
 
 
+class Reductions(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a layer leaves the reduction of its output over the ranks to the next layer.
+
+    ``marks`` are attributes set on such a tensor. By the last part of their names, ``completes``
+    are calls that run the reduction, ``moves`` calls that give what they get, finished or not,
+    ``adds`` methods that add to a tensor in place.
+    """
+
+    marks: tuple[str, ...] = ()
+    completes: tuple[str, ...] = ()
+    moves: tuple[str, ...] = ()
+    adds: tuple[str, ...] = ()
+
+
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """Every fact about a framework that the engine needs."""
 
@@ -111,6 +125,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     gates: tuple[Gate, ...] = ()
     sinks: dict[str, tuple[str, ...]] = {}
     requests: tuple[Request, ...] = ()
+    reductions: Reductions = Reductions()
 
     def is_draft(self, class_name: str, file: str) -> bool:
         """Is this a draft model, by the names the framework gives them?"""

@@ -56,7 +56,19 @@ class BoundsRule(Rule, frozen=True, kw_only=True, tag="bounds"):
     end: Literal["first", "last"]
 
 
-AnyRule: TypeAlias = CoversRule | CarriesRule | BoundsRule
+class CompletesRule(Rule, frozen=True, kw_only=True, tag="completes"):
+    """What is read of a layer's output between layers is finished.
+
+    ``owes`` is what may be missing: the ``residual`` that was returned beside it, or a
+    ``reduction`` that the layer leaves to the next one. ``message`` may use ``{read}``, what is
+    done with the value, and ``{layers}``, the classes of the layers.
+    """
+
+    owes: Literal["residual", "reduction"]
+    require: str
+
+
+AnyRule: TypeAlias = CoversRule | CarriesRule | BoundsRule | CompletesRule
 
 
 class Ruleset(Struct, frozen=True):
