@@ -2,8 +2,10 @@
 
 from pathaudit.check.answer import Answer
 from pathaudit.check.covers import check_covers
+from pathaudit.check.forwards import check_forwards
+from pathaudit.check.reads import check_reads
 from pathaudit.check.subjects import find_entries
-from pathaudit.ruleset import AnyRule, CoversRule
+from pathaudit.ruleset import AnyRule, CoversRule, ForwardsRule, ReadsRule
 from pathaudit.work import Work
 
 __all__ = ["Answer", "check_rule", "find_entries"]
@@ -14,3 +16,7 @@ def check_rule(work: Work, rule: AnyRule, entry: str | None = None) -> Answer:
     match rule:
         case CoversRule():
             return check_covers(work, rule, entry)
+        case ForwardsRule():
+            return check_forwards(work, rule, entry)
+        case ReadsRule():
+            return check_reads(work, rule, entry)

@@ -10,13 +10,14 @@ from pathaudit.ruleset.profile import (
     EventPattern,
     Features,
     Gate,
+    Hook,
     Modules,
     Placeholder,
     Profile,
     StackConstructor,
     Stacks,
 )
-from pathaudit.ruleset.rules import AnyRule, CoversRule, Rule, Ruleset
+from pathaudit.ruleset.rules import AnyRule, CoversRule, ForwardsRule, ReadsRule, Rule, Ruleset
 
 __all__ = [
     "PROFILE_FILE",
@@ -28,10 +29,13 @@ __all__ = [
     "Entries",
     "EventPattern",
     "Features",
+    "ForwardsRule",
     "Gate",
+    "Hook",
     "Modules",
     "Placeholder",
     "Profile",
+    "ReadsRule",
     "Rule",
     "Ruleset",
     "StackConstructor",

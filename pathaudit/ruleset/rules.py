@@ -37,7 +37,19 @@ class CoversRule(Rule, frozen=True, kw_only=True, tag="covers"):
     assume: tuple[str, ...] = ()
 
 
-AnyRule: TypeAlias = CoversRule
+class ReadsRule(Rule, frozen=True, kw_only=True, tag="reads"):
+    """What a setter arms is read where it is written, and what a forward reads can be armed."""
+
+    subject: Literal["features"]
+
+
+class ForwardsRule(Rule, frozen=True, kw_only=True, tag="forwards"):
+    """A wrapper offers each hook that the framework calls and its inner object could serve."""
+
+    subject: Literal["features"]
+
+
+AnyRule: TypeAlias = CoversRule | ForwardsRule | ReadsRule
 
 
 class Ruleset(Struct, frozen=True):

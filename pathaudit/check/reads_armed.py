@@ -1,0 +1,172 @@
+"""Setters that select layers on an object whose forward never reads what they wrote."""
+
+import ast
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from pathaudit import ir
+from pathaudit.check.reads_loads import (
+    Held,
+    forward_methods,
+    held_objects,
+    helper_loads,
+    loads_of,
+    region_of,
+)
+from pathaudit.check.reads_stores import defines, stores_of
+from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write
+from pathaudit.index.features import ANYTHING, LISTED
+
+
+class Unread(Struct, frozen=True):
+    """``setter`` of ``entry`` stores ``names`` on an object of class ``receiver`` in vain.
+
+    ``instead`` is the switch that the forward reads at the place, if any; ``outcome`` says what
+    happens then, where that is known.
+    """
+
+    entry: str
+    setter: str
+    names: tuple[str, ...]
+    receiver: str
+    function: FunctionRef
+    region: ir.Region
+    instead: str
+    outcome: str
+
+
+def find_unread(index: Index, entry: ClassRef, switches: frozenset[str]) -> Iterator[Unread]:
+    """The selections of layers that nothing reads, for each setter of a served class."""
+    for feature in index.features(entry):
+        for path, writes in _selections(feature, switches).items():
+            for instance in index.at(entry, path):
+                yield from _unread(index, feature, path, instance, writes, switches)
+
+
+def _selections(
+    feature: Feature, switches: frozenset[str]
+) -> dict[tuple[str, ...], tuple[Write, ...]]:
+    """The writes that say which layers, by the object that owns the layers."""
+    found: dict[tuple[str, ...], tuple[Write, ...]] = {}
+    for write in feature.writes:
+        if write.name in switches and (write.element or write.kind in (LISTED, ANYTHING)):
+            owner = write.path[:-1] if write.element else write.path
+            found[owner] = (*found.get(owner, ()), write)
+    return found
+
+
+def _unread(
+    index: Index,
+    feature: Feature,
+    path: tuple[str, ...],
+    instance: Instance,
+    writes: tuple[Write, ...],
+    switches: frozenset[str],
+) -> Iterator[Unread]:
+    cls = instance.cls
+    names = frozenset(write.name for write in writes)
+    methods = forward_methods(index, cls)
+    unsure = index.modules.has_unknown_base(cls) or any(defines(index, cls, x) for x in names)
+    if not methods or unsure or _is_read(index, feature.entry, path, cls, writes):
+        return
+    place = _place(index, feature, cls, switches, names)
+    if place is None:
+        return
+    function, region, instead = place
+    yield Unread(
+        feature.entry.name,
+        feature.setter,
+        tuple(sorted(names)),
+        cls.name,
+        function,
+        region,
+        instead,
+        _outcome(index, feature),
+    )
+
+
+def _is_read(
+    index: Index, entry: ClassRef, path: tuple[str, ...], cls: ClassRef, writes: tuple[Write, ...]
+) -> bool:
+    """Does the forward of the object, or of one that holds it or that it holds, ask for one?"""
+    listed = frozenset(write.name for write in writes if not write.element)
+    marked = frozenset(write.name for write in writes if write.element)
+    names = listed | marked
+    methods: list[FunctionRef] = []
+    for item in held_objects(index, entry):
+        refs = forward_methods(index, item.instance.cls)
+        methods += refs
+        own = marked if item.element else listed if _is_it(index, item, path, cls) else frozenset()
+        for load in (load for ref in refs for load in loads_of(index, ref, names)):
+            if not load.own or load.name in own:
+                return True
+    return any(not load.own for load in helper_loads(index, methods, names))
+
+
+def _is_it(index: Index, item: Held, path: tuple[str, ...], cls: ClassRef) -> bool:
+    """Is this the object that was written to, or may it be under another name?"""
+    return not item.element and (item.path == path or item.instance.cls == cls)
+
+
+# ---- where ------------------------------------------------------------------------------------
+
+
+def _place(
+    index: Index, feature: Feature, cls: ClassRef, switches: frozenset[str], names: frozenset[str]
+) -> tuple[FunctionRef, ir.Region, str] | None:
+    """Where the forward reads a switch that this setter does not set, else where it stores."""
+    written = {write.name for write in feature.writes}
+    others = frozenset(switches - written)
+    loads = [load for ref in forward_methods(index, cls) for load in loads_of(index, ref, others)]
+    if loads:
+        first = loads[0]
+        return first.function, first.region, first.name
+    return _store(index, feature, names)
+
+
+def _store(
+    index: Index, feature: Feature, names: frozenset[str]
+) -> tuple[FunctionRef, ir.Region, str] | None:
+    found = index.modules.method(feature.entry, feature.setter)
+    outline = index.modules.outline(found[0].file) if found is not None else None
+    if found is None or outline is None:
+        return None
+    for ref, store in stores_of(index, feature.entry, names):
+        if ref == found[0]:
+            return ref, region_of(store.node, outline.lines), ""
+    return found[0], region_of(found[1].node.body[0], outline.lines), ""
+
+
+# ---- what happens then ------------------------------------------------------------------------
+
+
+def _outcome(index: Index, feature: Feature) -> str:
+    """Does the served class unpack what it takes for a pair, once the flag is set?"""
+    flags = frozenset(write.name for write in feature.writes if not write.path)
+    for ref in forward_methods(index, feature.entry):
+        function = index.modules.function(ref)
+        if function is None or not loads_of(index, ref, flags):
+            continue
+        for node in ast.walk(function.node):
+            if isinstance(node, ast.If) and _names_flag(node.test, flags):
+                if any(_unpacks(statement) for statement in node.body):
+                    return (
+                        f"{ref.qualname} then unpacks a single tensor as a pair: an error, unless "
+                        "the batch has two rows."
+                    )
+    return ""
+
+
+def _names_flag(test: ast.expr, flags: frozenset[str]) -> bool:
+    return isinstance(test, ast.Attribute) and test.attr in flags
+
+
+def _unpacks(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Assign([ast.Tuple([_, _])], ast.Name()):
+            return True
+        case _:
+            return False
+
+
