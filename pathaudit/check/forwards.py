@@ -4,6 +4,7 @@ The framework knows the served class alone: it calls hooks such as an arming set
 and never looks inside. An inner model that can capture is of no use where its holder has no hook.
 """
 
+import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -15,6 +16,7 @@ from pathaudit.check.reads_loads import Held, forward_methods, held_objects, loa
 from pathaudit.check.subjects import FEATURES, find_entries
 from pathaudit.index import ClassRef, Feature, Index
 from pathaudit.index.features import LISTED, TRUE
+from pathaudit.index.syntax import dotted_name
 from pathaudit.results import Severity
 from pathaudit.ruleset import ForwardsRule, Rule
 from pathaudit.work import Stage, Work
@@ -125,13 +127,16 @@ def _read(index: Index, item: Held, switches: tuple[Arming, ...]) -> tuple[str, 
 
 
 def _generates(index: Index, held: Iterable[Held]) -> bool:
-    """Does the served class, or what it holds, make logits?"""
-    return any(
-        inner.cls.name in index.profile.features.generators
-        for item in held
-        for name in sorted(index.attributes_stored(item.instance.cls))
-        for inner in index.types.attribute(item.instance, name).instances()
-    )
+    """Does the served class, or what it holds, make what makes logits?"""
+    classes = {base for item in held for base in index.modules.mro(item.instance.cls)}
+    return any(_makes_logits(index, cls) for cls in sorted(classes))
+
+
+def _makes_logits(index: Index, cls: ClassRef) -> bool:
+    outline = index.modules.class_outline(cls)
+    calls = [x.value for x in outline.stores if isinstance(x.value, ast.Call)] if outline else []
+    names = {dotted_name(call.func).rpartition(".")[2] for call in calls}
+    return not names.isdisjoint(index.profile.features.generators)
 
 
 def _missing(
@@ -204,6 +209,4 @@ def _header(index: Index, cls: ClassRef) -> ir.Region:
     return ir.Region(outline.line, 0, outline.line, len(text))
 
 
-MISSING = Stage(
-    "missing", _find_missing, Holder, tuple[Missing, ...], lambda item: item.entry.file
-)
+MISSING = Stage("missing", _find_missing, Holder, tuple[Missing, ...], lambda item: item.entry.file)

@@ -11,12 +11,14 @@ from msgspec import Struct
 
 from pathaudit.check.answer import Answer, Fault, merge_faults
 from pathaudit.check.reads_armed import Unread, find_unread
-from pathaudit.check.reads_dead import Idle, Seen, find_idle, find_seen
+from pathaudit.check.reads_dead import Seen, find_seen
+from pathaudit.check.reads_idle import IDLE, Idle, running_methods
+from pathaudit.check.reads_loads import held_objects
 from pathaudit.check.subjects import FEATURES, find_entries
-from pathaudit.index import ClassRef, Feature, Index
+from pathaudit.index import ClassRef, Feature, FunctionRef, Index
 from pathaudit.index.features import LISTED, TRUE
 from pathaudit.results import Reach
-from pathaudit.ruleset import ReadsRule, Rule
+from pathaudit.ruleset import Profile, ReadsRule, Rule
 from pathaudit.work import Stage, Work
 
 
@@ -28,44 +30,58 @@ class Asked(Struct, frozen=True):
 
 
 class Looked(Struct, frozen=True):
-    """What was found for one served class; ``examined`` counts the loads of switches."""
+    """What was found for one served class, and the methods that run its layers."""
 
+    entry: str
     unread: tuple[Unread, ...]
     seen: tuple[Seen, ...]
-    idle: tuple[Idle, ...]
+    methods: tuple[FunctionRef, ...]
 
 
 def check_reads(work: Work, rule: ReadsRule, entry: str | None) -> Answer:
     """Judge the rule on every served class; what any of them arms is alive for all."""
     served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
     features = [item for found in work.run(FEATURES, served) for item in found]
-    switches = _switches(features)
+    switches = _switches(work.profile, features)
     looked = work.run(LOOKED, [Asked(ref, switches) for ref in served], rule)
     unread = [item for found in looked for item in found.unread]
     seen = [item for found in looked for item in found.seen]
-    idle = [item for found in looked for item in found.idle]
     told = {(item.function, item.instead) for item in unread}
-    dead = [item for item in seen if (item.load.function, item.load.name) not in told]
-    faults = [*map(_unread_fault, unread), *_dead_faults(dead), *map(_idle_fault, idle)]
+    outside = dict(zip(switches, work.run(SET_OUTSIDE, switches), strict=True))
+    dead = [
+        item
+        for item in seen
+        if not outside[item.load.name] and (item.load.function, item.load.name) not in told
+    ]
+    faults = [*map(_unread_fault, unread), *_dead_faults(dead), *_idle_faults(work, rule, looked)]
     asked = [item for item in faults if entry is None or entry in item.architectures]
     return Answer(merge_faults(rule, asked), (), (), len({item.load for item in seen}))
 
 
-def _switches(features: Iterable[Feature]) -> tuple[str, ...]:
-    """The names that setters store layers or a flag under."""
+def _switches(profile: Profile, features: Iterable[Feature]) -> tuple[str, ...]:
+    """The names that setters store layers or a flag under, and those the profile knows."""
     writes = (write for feature in features for write in feature.writes)
-    return tuple(sorted({write.name for write in writes if write.kind in (LISTED, TRUE)}))
+    written = {write.name for write in writes if write.kind in (LISTED, TRUE)}
+    return tuple(sorted({*written, *profile.features.switches}))
 
 
 def _look(index: Index, rule: Rule | None, item: Asked) -> Looked:
     if not isinstance(rule, ReadsRule):
         raise AssertionError("a rule of this kind is needed")
     names = frozenset(item.switches)
+    held = held_objects(index, item.entry)
     return Looked(
-        tuple(find_unread(index, item.entry, names)),
-        tuple(find_seen(index, item.entry, names)),
-        tuple(find_idle(index, item.entry)),
+        item.entry.name,
+        tuple(find_unread(index, item.entry, held, names)),
+        tuple(find_seen(index, item.entry, held, names)),
+        running_methods(index, held),
     )
+
+
+def _set_outside(index: Index, rule: Rule | None, name: str) -> bool:  # noqa: ARG001 - a stage's
+    """Does the framework itself set a switch of a model, past all setters?"""
+    callers = index.profile.features.callers
+    return bool(callers) and index.modules.find(callers, f"model.{name} = ") is not None
 
 
 # ---- findings ---------------------------------------------------------------------------------
@@ -116,7 +132,16 @@ def _told(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
-def _idle_fault(item: Idle) -> Fault:
+def _idle_faults(work: Work, rule: ReadsRule, looked: Iterable[Looked]) -> Iterator[Fault]:
+    entries: dict[FunctionRef, set[str]] = {}
+    for item in looked:
+        for ref in item.methods:
+            entries.setdefault(ref, set()).add(item.entry)
+    for found in work.run(IDLE, sorted(entries), rule):
+        yield from (_idle_fault(item, tuple(sorted(entries[item.function]))) for item in found)
+
+
+def _idle_fault(item: Idle, entries: tuple[str, ...]) -> Fault:
     return Fault(
         file=item.function.file,
         region=item.region,
@@ -126,8 +151,9 @@ def _idle_fault(item: Idle) -> Fault:
         kind=f"idle {item.name}",
         reach=Reach.DORMANT,
         proof=f"The function only measures and returns {item.name}.",
-        architectures=(item.entry,),
+        architectures=entries,
     )
 
 
+SET_OUTSIDE = Stage("set outside", _set_outside, str, bool, lambda name: name)
 LOOKED = Stage("looked", _look, Asked, Looked, lambda item: item.entry.file)

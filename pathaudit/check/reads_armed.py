@@ -1,7 +1,7 @@
 """Setters that select layers on an object whose forward never reads what they wrote."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -9,13 +9,12 @@ from pathaudit import ir
 from pathaudit.check.reads_loads import (
     Held,
     forward_methods,
-    held_objects,
     helper_loads,
     loads_of,
     region_of,
 )
 from pathaudit.check.reads_stores import defines, stores_of
-from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write
+from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Write
 from pathaudit.index.features import ANYTHING, LISTED
 
 
@@ -36,12 +35,17 @@ class Unread(Struct, frozen=True):
     outcome: str
 
 
-def find_unread(index: Index, entry: ClassRef, switches: frozenset[str]) -> Iterator[Unread]:
+def find_unread(
+    index: Index, entry: ClassRef, held: Sequence[Held], switches: frozenset[str]
+) -> Iterator[Unread]:
     """The selections of layers that nothing reads, for each setter of a served class."""
     for feature in index.features(entry):
         for path, writes in _selections(feature, switches).items():
             for instance in index.at(entry, path):
-                yield from _unread(index, feature, path, instance, writes, switches)
+                if _is_sure(index, instance.cls, writes) and not _is_read(
+                    index, held, path, instance.cls, writes
+                ):
+                    yield from _unread(index, feature, instance.cls, writes, switches)
 
 
 def _selections(
@@ -56,55 +60,57 @@ def _selections(
     return found
 
 
+def _is_sure(index: Index, cls: ClassRef, writes: Iterable[Write]) -> bool:
+    """Has the class a forward, and is it known what its attributes mean?"""
+    if index.modules.has_unknown_base(cls) or not forward_methods(index, cls):
+        return False
+    return not any(defines(index, cls, write.name) for write in writes)
+
+
 def _unread(
     index: Index,
     feature: Feature,
-    path: tuple[str, ...],
-    instance: Instance,
+    cls: ClassRef,
     writes: tuple[Write, ...],
     switches: frozenset[str],
 ) -> Iterator[Unread]:
-    cls = instance.cls
     names = frozenset(write.name for write in writes)
-    methods = forward_methods(index, cls)
-    unsure = index.modules.has_unknown_base(cls) or any(defines(index, cls, x) for x in names)
-    if not methods or unsure or _is_read(index, feature.entry, path, cls, writes):
-        return
     place = _place(index, feature, cls, switches, names)
-    if place is None:
-        return
-    function, region, instead = place
-    yield Unread(
-        feature.entry.name,
-        feature.setter,
-        tuple(sorted(names)),
-        cls.name,
-        function,
-        region,
-        instead,
-        _outcome(index, feature),
-    )
+    if place is not None:
+        yield Unread(
+            feature.entry.name,
+            feature.setter,
+            tuple(sorted(names)),
+            cls.name,
+            *place,
+            _outcome(index, feature),
+        )
 
 
 def _is_read(
-    index: Index, entry: ClassRef, path: tuple[str, ...], cls: ClassRef, writes: tuple[Write, ...]
+    index: Index,
+    held: Sequence[Held],
+    path: tuple[str, ...],
+    cls: ClassRef,
+    writes: tuple[Write, ...],
 ) -> bool:
     """Does the forward of the object, or of one that holds it or that it holds, ask for one?"""
     listed = frozenset(write.name for write in writes if not write.element)
     marked = frozenset(write.name for write in writes if write.element)
     names = listed | marked
     methods: list[FunctionRef] = []
-    for item in held_objects(index, entry):
+    for item in held:
         refs = forward_methods(index, item.instance.cls)
-        methods += refs
-        own = marked if item.element else listed if _is_it(index, item, path, cls) else frozenset()
+        made = index.modules.method(item.instance.cls, "__init__")
+        methods += [*refs, *([made[0]] if made is not None else [])]
+        own = marked if item.element else listed if _is_it(item, path, cls) else frozenset()
         for load in (load for ref in refs for load in loads_of(index, ref, names)):
             if not load.own or load.name in own:
                 return True
     return any(not load.own for load in helper_loads(index, methods, names))
 
 
-def _is_it(index: Index, item: Held, path: tuple[str, ...], cls: ClassRef) -> bool:
+def _is_it(item: Held, path: tuple[str, ...], cls: ClassRef) -> bool:
     """Is this the object that was written to, or may it be under another name?"""
     return not item.element and (item.path == path or item.instance.cls == cls)
 
@@ -150,11 +156,12 @@ def _outcome(index: Index, feature: Feature) -> str:
             continue
         for node in ast.walk(function.node):
             if isinstance(node, ast.If) and _names_flag(node.test, flags):
-                if any(_unpacks(statement) for statement in node.body):
-                    return (
-                        f"{ref.qualname} then unpacks a single tensor as a pair: an error, unless "
-                        "the batch has two rows."
-                    )
+                if not any(_unpacks(statement) for statement in node.body):
+                    continue
+                return (
+                    f"{ref.qualname} then unpacks a single tensor as a pair: an error, unless the "
+                    "batch has two rows."
+                )
     return ""
 
 
@@ -168,5 +175,3 @@ def _unpacks(statement: ast.stmt) -> bool:
             return True
         case _:
             return False
-
-

@@ -1,13 +1,11 @@
-"""Switches that a forward reads, and whether anything can set them; lists that stay empty."""
+"""Switches that a forward reads, and whether anything can set them."""
 
-import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from pathaudit import ir
-from pathaudit.check.reads_loads import Held, Load, forward_methods, held_objects, loads_of, region_of
-from pathaudit.check.reads_stores import defines, is_off, mentions, stores_of
+from pathaudit.check.reads_loads import Held, Load, forward_methods, loads_of
+from pathaudit.check.reads_stores import defines, mentions, stores_of
 from pathaudit.index import ClassRef, FunctionRef, Index, Write
 
 
@@ -19,18 +17,10 @@ class Seen(Struct, frozen=True):
     live: bool
 
 
-class Idle(Struct, frozen=True):
-    """A list that a function makes, measures and returns, and never adds to."""
-
-    function: FunctionRef
-    region: ir.Region
-    name: str
-    entry: str
-
-
-def find_seen(index: Index, entry: ClassRef, switches: frozenset[str]) -> Iterator[Seen]:
+def find_seen(
+    index: Index, entry: ClassRef, held: Sequence[Held], switches: frozenset[str]
+) -> Iterator[Seen]:
     """The switches that the objects of a served class read in their forwards."""
-    held = held_objects(index, entry)
     found = [(item, load) for item in held for load in _loads(index, item, switches)]
     if not found:
         return
@@ -108,52 +98,3 @@ class _Life:
             return True
         types = {found.cls for found in self._index.at(self._entry, write.path)}
         return item.element or not types or item.instance.cls in types
-
-
-# ---- lists that stay empty --------------------------------------------------------------------
-
-
-def find_idle(index: Index, entry: ClassRef) -> Iterator[Idle]:
-    """The lists that forwards of a served class make and return empty."""
-    refs = {
-        ref
-        for item in held_objects(index, entry)
-        for ref in forward_methods(index, item.instance.cls)
-    }
-    for ref in sorted(refs):
-        outline, function = index.modules.outline(ref.file), index.modules.function(ref)
-        if outline is None or function is None:
-            continue
-        text = "".join(outline.lines[function.first - 1 : function.last])
-        if "= []" in text or "= list()" in text:
-            for name, node in _idle(function.node):
-                yield Idle(ref, region_of(node, outline.lines), name, entry.name)
-
-
-def _idle(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, ast.stmt]]:
-    made: dict[str, list[ast.Assign]] = {}
-    returned: set[str] = set()
-    measured: dict[str, int] = {}
-    used: dict[str, int] = {}
-    for node in ast.walk(function):
-        match node:
-            case ast.Assign([ast.Name(name)], value) if isinstance(value, ast.List | ast.Call):
-                if is_off(value):
-                    made.setdefault(name, []).append(node)
-            case ast.Return(ast.expr() as value):
-                names = _returned(value)
-                returned.update(names)
-                for name in names:
-                    measured[name] = measured.get(name, 0) + 1
-            case ast.Call(ast.Name("len"), [ast.Name(name)]):
-                measured[name] = measured.get(name, 0) + 1
-            case ast.Name(name):
-                used[name] = used.get(name, 0) + 1
-    for name in sorted(made.keys() & returned):
-        if used[name] == measured.get(name, 0) + len(made[name]):
-            yield name, made[name][0]
-
-
-def _returned(value: ast.expr) -> list[str]:
-    items = value.elts if isinstance(value, ast.Tuple) else [value]
-    return [item.id for item in items if isinstance(item, ast.Name)]

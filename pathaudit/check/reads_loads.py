@@ -7,7 +7,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.check.reads_stores import mentions
+from pathaudit.check.reads_stores import mentions, receiver_of
 from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index, Instance, Symbol
 from pathaudit.index.syntax import dotted_name
 
@@ -66,14 +66,17 @@ def loads_of(index: Index, ref: FunctionRef, names: frozenset[str]) -> tuple[Loa
     outline = index.modules.outline(ref.file)
     if function is None or outline is None or not mentions(index, ref, names):
         return ()
-    return tuple(sorted(_loads(ref, function, names, outline.lines)))
+    return tuple(sorted(_loads(index, ref, function, names, outline.lines)))
 
 
 def _loads(
-    ref: FunctionRef, function: FunctionOutline, names: frozenset[str], lines: list[str]
+    index: Index,
+    ref: FunctionRef,
+    function: FunctionOutline,
+    names: frozenset[str],
+    lines: list[str],
 ) -> Iterator[Load]:
-    arguments = function.node.args.args
-    receiver = arguments[0].arg if arguments else ""
+    receiver = receiver_of(index, ref, function)
     for node in ast.walk(function.node):
         found = _loaded(node)
         if found is not None and found[1] in names:
@@ -145,7 +148,9 @@ def _called(index: Index, ref: FunctionRef) -> Iterator[FunctionRef]:
         elif isinstance(symbol, ClassRef):
             outline = index.modules.class_outline(symbol)
             for method in outline.methods.values() if outline else ():
-                yield FunctionRef(symbol.file, method.qualname)
+                # What a setter looks up in order to write it is not read by any forward.
+                if not index.profile.is_setter(method.name):
+                    yield FunctionRef(symbol.file, method.qualname)
 
 
 def _symbol(index: Index, file: str, function: FunctionOutline, name: str) -> Symbol | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from pathaudit.index import ClassRef, FunctionRef, Index
+from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index
 
 
 def defines(index: Index, cls: ClassRef, name: str) -> bool:
@@ -48,8 +48,7 @@ def stores_in(index: Index, ref: FunctionRef, names: frozenset[str]) -> Iterator
     function = index.modules.function(ref)
     if function is None or not mentions(index, ref, names):
         return
-    arguments = function.node.args.args
-    receiver = arguments[0].arg if arguments else ""
+    receiver = receiver_of(index, ref, function)
     for node in ast.walk(function.node):
         for base, name, value in _stored(node):
             if name in names and not is_off(value):
@@ -99,11 +98,22 @@ def is_off(value: ast.expr) -> bool:
             return False
 
 
+def receiver_of(index: Index, ref: FunctionRef, function: FunctionOutline) -> str:
+    """The name that a method gives its object; nothing in any other function."""
+    arguments = function.node.args.args
+    return arguments[0].arg if index.modules.owner(ref) is not None and arguments else ""
+
+
 def mentions(index: Index, ref: FunctionRef, names: Iterable[str]) -> bool:
     """Does the text of a function hold one of the names? Cheaper than to look at its tree."""
+    text = text_of(index, ref)
+    return any(name in text for name in names)
+
+
+def text_of(index: Index, ref: FunctionRef) -> str:
+    """The source text of a function, nothing if it is not in the tree."""
     function = index.modules.function(ref)
     outline = index.modules.outline(ref.file)
     if function is None or outline is None:
-        return False
-    text = "".join(outline.lines[function.first - 1 : function.last])
-    return any(name in text for name in names)
+        return ""
+    return "".join(outline.lines[function.first - 1 : function.last])

@@ -11,7 +11,7 @@ import yaml
 from pathaudit.errors import RuleError, UsageError
 from pathaudit.hints import did_you_mean
 from pathaudit.ruleset.profile import Profile
-from pathaudit.ruleset.rules import AnyRule, CoversRule, Ruleset
+from pathaudit.ruleset.rules import AnyRule, CoversRule, ReadsRule, Ruleset
 
 Loaded = TypeVar("Loaded")
 
@@ -35,7 +35,7 @@ def load_ruleset(directory: Path, only: tuple[str, ...] = ()) -> Ruleset:
     """
     profile = load_file(directory / PROFILE_FILE, Profile, "profile")
     files = sorted(path for path in directory.glob("*.yaml") if path.name != PROFILE_FILE)
-    rules = tuple(load_file(path, AnyRule, "rule") for path in files)
+    rules = tuple(map(_load_rule, files))
     for path, rule in zip(files, rules, strict=True):
         _check_rule(path, rule, profile)
     known = {rule.id: rule for rule in rules}
@@ -44,6 +44,12 @@ def load_ruleset(directory: Path, only: tuple[str, ...] = ()) -> Ruleset:
             raise UsageError(f"there is no rule {name!r}", hint=_nearest(name, known))
     chosen = tuple(rule for rule in rules if not only or rule.id in only)
     return Ruleset(profile=profile, rules=chosen, directory=str(directory))
+
+
+def _load_rule(path: Path) -> AnyRule:
+    # A union is decoded like a class.
+    kinds: type[AnyRule] = AnyRule  # type: ignore[assignment]
+    return load_file(path, kinds, "rule")
 
 
 def load_file(path: Path, kind: type[Loaded], name: str) -> Loaded:
@@ -93,6 +99,8 @@ def _names(rule: AnyRule, profile: Profile) -> Iterator[_Names]:
         case CoversRule():
             yield "require", "the profile has no event", (rule.require,), profile.events
             yield "assume", "the profile has no assumption", rule.assume, profile.assumptions
+        case ReadsRule():
+            yield "collects", "the profile has no event", (rule.collects,), profile.events
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -54,11 +54,13 @@ class Hook(Struct, frozen=True, forbid_unknown_fields=True):
 class Features(Struct, frozen=True, forbid_unknown_fields=True):
     """Name patterns of the methods that arm a feature, and what belongs to an armed feature.
 
+    ``switches`` are attributes that switch capture, beside those that the setters of a tree write.
     ``callers`` are the files, as globs, that call setters and hooks on a served class.
     ``generators`` are the classes of what makes logits: where there is none, nothing is drafted.
     """
 
     setters: tuple[str, ...]
+    switches: tuple[str, ...] = ()
     hooks: tuple[Hook, ...] = ()
     callers: tuple[str, ...] = ()
     generators: tuple[str, ...] = ()

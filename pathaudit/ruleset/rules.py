@@ -38,9 +38,13 @@ class CoversRule(Rule, frozen=True, kw_only=True, tag="covers"):
 
 
 class ReadsRule(Rule, frozen=True, kw_only=True, tag="reads"):
-    """What a setter arms is read where it is written, and what a forward reads can be armed."""
+    """What a setter arms is read where it is written, and what a forward reads can be armed.
+
+    ``collects`` is the event that adds to an accumulator, by its name in the profile.
+    """
 
     subject: Literal["features"]
+    collects: str
 
 
 class ForwardsRule(Rule, frozen=True, kw_only=True, tag="forwards"):
