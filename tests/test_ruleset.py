@@ -30,7 +30,11 @@ def spoil(folder: Path, file: str, old: str, new: str) -> Path:
 
 def test_the_shipped_rules_load() -> None:
     rules = load_ruleset(SHIPPED)
-    assert [rule.id for rule in rules.rules] == ["skipped-aux-capture"]
+    assert [rule.id for rule in rules.rules] == [
+        "skipped-aux-capture",
+        "unforwarded-hook",
+        "unread-capture-switch",
+    ]
     assert rules.rules[0].severity_of("forward") is Severity.ERROR
     assert rules.rules[0].severity_of("forward_split_prefill") is Severity.NOTE
 
