@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from pathaudit import ir
 from pathaudit.check.answer import Answer, Fault, merge_faults
-from pathaudit.check.reads_loads import Held, forward_methods, held_objects, loads_of
+from pathaudit.check.reads_held import HELD, Held
+from pathaudit.check.reads_loads import forward_methods, loads_of
 from pathaudit.check.subjects import FEATURES, find_entries
 from pathaudit.index import ClassRef, Feature, Index
 from pathaudit.index.features import LISTED, TRUE
@@ -30,9 +31,10 @@ class Arming(Struct, frozen=True):
 
 
 class Holder(Struct, frozen=True):
-    """A served class, and the switches of the tree."""
+    """A served class with all that it holds, and the switches of the tree."""
 
     entry: ClassRef
+    held: tuple[Held, ...]
     switches: tuple[Arming, ...]
 
 
@@ -58,7 +60,9 @@ def check_forwards(work: Work, rule: ForwardsRule, entry: str | None) -> Answer:
     served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
     features = work.run(FEATURES, served)
     switches = _switches(item for found in features for item in found)
-    asked = [Holder(ref, switches) for ref in served if entry in (None, ref.name)]
+    held = work.run(HELD, served)
+    pairs = zip(served, held, strict=True)
+    asked = [Holder(ref, found, switches) for ref, found in pairs if entry in (None, ref.name)]
     missing = [item for found in work.run(MISSING, asked, rule) for item in found]
     return Answer(merge_faults(rule, map(_fault, missing)), (), (), len(asked))
 
@@ -102,13 +106,13 @@ def _find_missing(index: Index, rule: Rule | None, item: Holder) -> tuple[Missin
     if not isinstance(rule, ForwardsRule):
         raise AssertionError("a rule of this kind is needed")
     features = index.features(item.entry)
-    if index.modules.has_unknown_base(item.entry) or any(found.lost for found in features):
+    if index.modules.has_unknown_base(item.entry) or any(x.lost for x in features):
         return ()
-    held = held_objects(index, item.entry)
-    capable = next(((x, names) for x in held if (names := _read(index, x, item.switches))), None)
-    if capable is None or _answers_all(index, item.entry) or not _generates(index, held):
+    found = ((x, _read(index, x, item.switches)) for x in item.held)
+    capable = next((pair for pair in found if pair[1]), None)
+    if capable is None or _answers_all(index, item.entry) or not _generates(index, item.held):
         return ()
-    return tuple(_missing(index, item.entry, held, *capable))
+    return tuple(_missing(index, item.entry, item.held, *capable))
 
 
 def _answers_all(index: Index, entry: ClassRef) -> bool:
@@ -118,17 +122,17 @@ def _answers_all(index: Index, entry: ClassRef) -> bool:
 
 def _read(index: Index, item: Held, switches: tuple[Arming, ...]) -> tuple[str, ...]:
     """The setters of the switches that an inner model with layers of its own reads."""
-    if item.element or not item.path or not index.stacks_of(item.instance):
+    if not item.path or not item.runs:
         return ()
     names = frozenset(known.switch for known in switches)
-    refs = forward_methods(index, item.instance.cls)
+    refs = forward_methods(index, item.cls)
     read = {load.name for ref in refs for load in loads_of(index, ref, names)}
     return tuple(sorted({known.setter for known in switches if known.switch in read}))
 
 
 def _generates(index: Index, held: Iterable[Held]) -> bool:
     """Does the served class, or what it holds, make what makes logits?"""
-    classes = {base for item in held for base in index.modules.mro(item.instance.cls)}
+    classes = {base for item in held for base in index.modules.mro(item.cls)}
     return any(_makes_logits(index, cls) for cls in sorted(classes))
 
 
@@ -145,7 +149,7 @@ def _missing(
     features = index.profile.features
     own = tuple(sorted(feature.setter for feature in index.features(entry)))
     way = [x for x in held if not x.element and x.path and x.path == inner.path[: len(x.path)]]
-    inside = {name for item in way for name in _setters(index, item.instance.cls)}
+    inside = {name for item in way for name in _setters(index, item.cls)}
     wanted = inside if own else inside or set(usual)
     beside = [item.name for item in features.hooks if item.after in own or not own]
     lacking = _lacking(index, entry, wanted)
@@ -189,14 +193,14 @@ def _found(
 ) -> Missing:
     holder = _holder(index, entry, inner)
     region = _header(index, holder)
-    name = inner.instance.cls.name
+    name = inner.cls.name
     return Missing(entry.name, holder, region, inner.path, name, hooks, own, needed)
 
 
 def _holder(index: Index, entry: ClassRef, inner: Held) -> ClassRef:
     """The most basic class that holds the same inner model: its subclasses inherit the gap."""
     for base in reversed(index.modules.mro(entry)):
-        if inner.instance in index.at(base, inner.path):
+        if any(found.cls == inner.cls for found in index.at(base, inner.path)):
             return base
     return entry
 

@@ -5,15 +5,15 @@ wrote. A forward asks for a switch that nothing sets. A forward makes a list to 
 it, and never adds to it. The second and third lose nothing that anybody armed: they are dormant.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from pathaudit.check.answer import Answer, Fault, merge_faults
 from pathaudit.check.reads_armed import Unread, find_unread
 from pathaudit.check.reads_dead import Seen, find_seen
+from pathaudit.check.reads_held import HELD, Held
 from pathaudit.check.reads_idle import IDLE, Idle, running_methods
-from pathaudit.check.reads_loads import held_objects
 from pathaudit.check.subjects import FEATURES, find_entries
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index
 from pathaudit.index.features import LISTED, TRUE
@@ -23,9 +23,10 @@ from pathaudit.work import Stage, Work
 
 
 class Asked(Struct, frozen=True):
-    """A served class, and the names of all switches of the tree."""
+    """A served class with all that it holds, and the names of all switches of the tree."""
 
     entry: ClassRef
+    held: tuple[Held, ...]
     switches: tuple[str, ...]
 
 
@@ -43,19 +44,26 @@ def check_reads(work: Work, rule: ReadsRule, entry: str | None) -> Answer:
     served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
     features = [item for found in work.run(FEATURES, served) for item in found]
     switches = _switches(work.profile, features)
-    looked = work.run(LOOKED, [Asked(ref, switches) for ref in served], rule)
+    held = work.run(HELD, served)
+    items = [Asked(ref, found, switches) for ref, found in zip(served, held, strict=True)]
+    looked = work.run(LOOKED, items, rule)
     unread = [item for found in looked for item in found.unread]
     seen = [item for found in looked for item in found.seen]
+    asked = {item.entry for item in (work.run(JUDGED, items, rule) if work.focus else looked)}
+    asked = {name for name in asked if entry in (None, name)}
+    dead = _dead(work, seen, unread)
+    faults = [*map(_unread_fault, unread), *dead, *_idle_faults(work, rule, looked)]
+    kept = [item for item in faults if not asked.isdisjoint(item.architectures)]
+    return Answer(merge_faults(rule, kept), (), (), len({item.load for item in seen}))
+
+
+def _dead(work: Work, seen: Sequence[Seen], unread: Iterable[Unread]) -> Iterator[Fault]:
+    """What nothing sets; a switch that a setter should have set is told with that setter."""
     told = {(item.function, item.instead) for item in unread}
-    outside = dict(zip(switches, work.run(SET_OUTSIDE, switches), strict=True))
-    dead = [
-        item
-        for item in seen
-        if not outside[item.load.name] and (item.load.function, item.load.name) not in told
-    ]
-    faults = [*map(_unread_fault, unread), *_dead_faults(dead), *_idle_faults(work, rule, looked)]
-    asked = [item for item in faults if entry is None or entry in item.architectures]
-    return Answer(merge_faults(rule, asked), (), (), len({item.load for item in seen}))
+    names = sorted({item.load.name for item in seen})
+    outside = dict(zip(names, work.run(SET_OUTSIDE, names), strict=True))
+    left = [x for x in seen if (x.load.function, x.load.name) not in told]
+    yield from _dead_faults(x for x in left if not outside[x.load.name])
 
 
 def _switches(profile: Profile, features: Iterable[Feature]) -> tuple[str, ...]:
@@ -69,12 +77,11 @@ def _look(index: Index, rule: Rule | None, item: Asked) -> Looked:
     if not isinstance(rule, ReadsRule):
         raise AssertionError("a rule of this kind is needed")
     names = frozenset(item.switches)
-    held = held_objects(index, item.entry)
     return Looked(
         item.entry.name,
-        tuple(find_unread(index, item.entry, held, names)),
-        tuple(find_seen(index, item.entry, held, names)),
-        running_methods(index, held),
+        tuple(find_unread(index, item.entry, item.held, names)),
+        tuple(find_seen(index, item.entry, item.held, names)),
+        running_methods(index, item.held),
     )
 
 
@@ -157,3 +164,5 @@ def _idle_fault(item: Idle, entries: tuple[str, ...]) -> Fault:
 
 SET_OUTSIDE = Stage("set outside", _set_outside, str, bool, lambda name: name)
 LOOKED = Stage("looked", _look, Asked, Looked, lambda item: item.entry.file)
+# Whether a switch is alive depends on all served classes, what is told on those asked about.
+JUDGED = Stage("looked", _look, Asked, Looked, lambda item: item.entry.file, judges=True)

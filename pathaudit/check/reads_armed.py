@@ -6,13 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.check.reads_loads import (
-    Held,
-    forward_methods,
-    helper_loads,
-    loads_of,
-    region_of,
-)
+from pathaudit.check.reads_held import Held
+from pathaudit.check.reads_loads import forward_methods, helper_loads, loads_of, region_of
 from pathaudit.check.reads_stores import defines, stores_of
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Write
 from pathaudit.index.features import ANYTHING, LISTED
@@ -100,8 +95,8 @@ def _is_read(
     names = listed | marked
     methods: list[FunctionRef] = []
     for item in held:
-        refs = forward_methods(index, item.instance.cls)
-        made = index.modules.method(item.instance.cls, "__init__")
+        refs = forward_methods(index, item.cls)
+        made = index.modules.method(item.cls, "__init__")
         methods += [*refs, *([made[0]] if made is not None else [])]
         own = marked if item.element else listed if _is_it(item, path, cls) else frozenset()
         for load in (load for ref in refs for load in loads_of(index, ref, names)):
@@ -112,7 +107,7 @@ def _is_read(
 
 def _is_it(item: Held, path: tuple[str, ...], cls: ClassRef) -> bool:
     """Is this the object that was written to, or may it be under another name?"""
-    return not item.element and (item.path == path or item.instance.cls == cls)
+    return not item.element and (item.path == path or item.cls == cls)
 
 
 # ---- where ------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from pathaudit.check.reads_loads import Held, Load, forward_methods, loads_of
+from pathaudit.check.reads_held import Held
+from pathaudit.check.reads_loads import Load, forward_methods, loads_of
 from pathaudit.check.reads_stores import defines, mentions, stores_of
 from pathaudit.index import ClassRef, FunctionRef, Index, Write
 
@@ -30,7 +31,7 @@ def find_seen(
 
 
 def _loads(index: Index, item: Held, switches: frozenset[str]) -> Iterator[Load]:
-    for ref in forward_methods(index, item.instance.cls):
+    for ref in forward_methods(index, item.cls):
         yield from loads_of(index, ref, switches)
 
 
@@ -47,7 +48,7 @@ class _Life:
         self._unknown = any(item.lost for item in features) or index.modules.has_unknown_base(entry)
         self._own: set[tuple[ClassRef, str]] = set()
         self._elsewhere: set[str] = set()
-        classes = sorted({item.instance.cls for item in held})
+        classes = sorted({item.cls for item in held})
         for cls in classes:
             self._own |= {(cls, name) for name in names if defines(index, cls, name)}
             for ref, store in stores_of(index, cls, names):
@@ -77,13 +78,13 @@ class _Life:
 
     def holds(self, item: Held, load: Load) -> bool:
         """May a switch be on where a forward loads it?"""
-        if self._unknown or self._index.modules.has_unknown_base(item.instance.cls):
+        if self._unknown or self._index.modules.has_unknown_base(item.cls):
             return True
         name = load.name
         if name in self._elsewhere:
             return True
         if load.own:
-            return (item.instance.cls, name) in self._own or any(
+            return (item.cls, name) in self._own or any(
                 self._is_on(write, item) for write in self._writes if write.name == name
             )
         return any(name == known for _, known in self._own) or any(
@@ -97,4 +98,4 @@ class _Life:
         if write.path == item.path:
             return True
         types = {found.cls for found in self._index.at(self._entry, write.path)}
-        return item.element or not types or item.instance.cls in types
+        return item.element or not types or item.cls in types

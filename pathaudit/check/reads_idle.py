@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.check.reads_loads import Held, forward_methods, region_of
+from pathaudit.check.reads_held import Held
+from pathaudit.check.reads_loads import forward_methods, region_of
 from pathaudit.check.reads_stores import is_off, text_of
 from pathaudit.index import ClassRef, FunctionRef, Index
 from pathaudit.index.syntax import dotted_name
@@ -29,7 +30,7 @@ class Idle(Struct, frozen=True):
 
 def running_methods(index: Index, held: Iterable[Held]) -> tuple[FunctionRef, ...]:
     """The methods of what runs the layers of a served class."""
-    owners = {x.instance.cls for x in held if not x.element and index.stacks_of(x.instance)}
+    owners = {x.cls for x in held if x.runs}
     return tuple(sorted({ref for cls in owners for ref in forward_methods(index, cls)}))
 
 
@@ -111,4 +112,4 @@ def _kind(around: tuple[ast.AST, ...]) -> str:
     return "used"
 
 
-IDLE = Stage("idle", find_idle, FunctionRef, tuple[Idle, ...], lambda item: item.file)
+IDLE = Stage("idle", find_idle, FunctionRef, tuple[Idle, ...], lambda item: item.file, judges=True)

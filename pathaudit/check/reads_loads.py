@@ -8,10 +8,9 @@ from msgspec import Struct
 
 from pathaudit import ir
 from pathaudit.check.reads_stores import mentions, receiver_of
-from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index, Instance, Symbol
+from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index, Symbol
 from pathaudit.index.syntax import dotted_name
 
-HELD_DEPTH = 4
 HELPER_DEPTH = 3
 
 
@@ -22,34 +21,6 @@ class Load(Struct, frozen=True, order=True):
     region: ir.Region
     name: str
     own: bool
-
-
-class Held(Struct, frozen=True, order=True):
-    """An object that a served class holds at an attribute path, or a layer in a stack there."""
-
-    path: tuple[str, ...]
-    instance: Instance
-    element: bool = False
-
-
-def held_objects(index: Index, entry: ClassRef) -> tuple[Held, ...]:
-    """The object of a served class, those it holds in model files, and the layers of all."""
-    return tuple(dict.fromkeys(_held(index, Held((), Instance(entry)), (entry,))))
-
-
-def _held(index: Index, item: Held, holders: tuple[ClassRef, ...]) -> Iterator[Held]:
-    yield item
-    if len(holders) > HELD_DEPTH:
-        return
-    for name in sorted(index.attributes_stored(item.instance.cls)):
-        types = index.types.attribute(item.instance, name)
-        path = (*item.path, name)
-        for inner in types.instances():
-            if index.is_model(inner.cls.file) and inner.cls not in holders:
-                yield from _held(index, Held(path, inner), (*holders, inner.cls))
-        for stack in types.stacks():
-            layers = stack.elements.instances() if stack.decoder else ()
-            yield from (Held(path, layer, element=True) for layer in layers)
 
 
 def forward_methods(index: Index, cls: ClassRef) -> tuple[FunctionRef, ...]:
@@ -112,12 +83,6 @@ def region_of(node: ast.AST, lines: list[str]) -> ir.Region:
 @lru_cache(maxsize=256)
 def _characters(line: str, column: int) -> int:
     return len(line.encode()[:column].decode(errors="replace"))
-
-
-def loaded_by(index: Index, item: Held, names: frozenset[str]) -> Iterator[Load]:
-    """What the forward of an object loads, itself and in its other methods."""
-    for ref in forward_methods(index, item.instance.cls):
-        yield from loads_of(index, ref, names)
 
 
 def helper_loads(
