@@ -180,6 +180,32 @@ HELPER = "class Keeper:\n    def keep(self, model, i): return i in model.layers_
             [("note", "Model.forward", "layers_to_capture"), STORE],
             id="written-to-the-wrong-object",
         ),
+        pytest.param(
+            model(LISTED, EAGLE + "        self.layers_to_capture = layer_ids\n"),
+            [],
+            id="noted-down-beside",
+        ),
+        pytest.param(
+            model(MARKED, EAGLE + "        self.count = len(layer_ids)\n", "x = x[: self.count]"),
+            [READ],
+            id="a-number-selects-nothing",
+        ),
+        pytest.param(
+            model(
+                "if self.mask[i]: aux.append(x)",
+                EAGLE.replace("model.layers_to", "layers_to")
+                + "        self.model.mask = f(layer_ids)\n",
+            ),
+            [],
+            id="another-form-of-it-is-read-elsewhere",
+        ),
+        pytest.param(
+            model(
+                "if self.mask[i]: aux.append(x)", EAGLE + "        self.model.mask = f(layer_ids)"
+            ),
+            [],
+            id="another-form-of-it-is-read",
+        ),
     ],
 )
 def test_what_a_setter_writes_is_read(text: str, expected: list[tuple[str, str, str]]) -> None:

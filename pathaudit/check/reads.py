@@ -17,7 +17,7 @@ from pathaudit.check.reads_idle import IDLE, Idle, running_methods
 from pathaudit.check.subjects import FEATURES, find_entries
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index
 from pathaudit.index.features import LISTED, TRUE
-from pathaudit.results import Reach
+from pathaudit.results import Reach, Step
 from pathaudit.ruleset import Profile, ReadsRule, Rule
 from pathaudit.work import Stage, Work
 
@@ -105,9 +105,22 @@ def _unread_fault(item: Unread) -> Fault:
         entry=f"{item.receiver}.forward",
         message=f"{wrong}{instead}; nothing is captured",
         kind=f"unread {names}",
+        steps=(_stored(item),),
         features=(item.setter,),
         architectures=(item.entry,),
         proof=item.outcome,
+    )
+
+
+def _stored(item: Unread) -> Step:
+    return Step(
+        file=item.stored_file,
+        line=item.stored.line,
+        column=item.stored.column,
+        end_line=item.stored.end_line,
+        end_column=item.stored.end_column,
+        kind="event",
+        text=f"{item.setter} stores {' and '.join(item.names)}",
     )
 
 
