@@ -188,3 +188,10 @@ def test_the_finding_is_reachable_and_stands_at_the_class() -> None:
     assert found.reach is Reach.REACHABLE
     assert (found.line, found.end_line) == (MODEL.count("\n") + 2, MODEL.count("\n") + 2)
     assert "self.language_model.model (Model)" in found.message
+
+
+def test_a_comment_above_the_class_accepts_it() -> None:
+    path = f"{MODELS}/example.py"
+    allow = f"# pathaudit: allow[{RULE}] nobody drafts for it\n"
+    text = tree()[path].replace("class Wrapper", f"{allow}class Wrapper")
+    assert [item.suppressed for item in findings({path: text})] == ["nobody drafts for it"]

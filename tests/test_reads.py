@@ -357,3 +357,33 @@ def test_a_list_of_what_runs_no_layers_is_nobody_s_business() -> None:
         "        self.capture_aux_hidden_states = False\n        self.visual = Vision()",
     )
     assert told(text) == []
+
+
+OTHER = f"""
+from torch import nn
+from sglang.srt.models.example import Model
+
+class OtherForCausalLM(nn.Module):
+    def __init__(self, config):
+        self.model = Model(config)
+    def forward(self, x):
+        return self.model(x)
+{EAGLE}
+EntryClass = [OtherForCausalLM]
+"""
+ALONE = model(LISTED).replace("ModelFor", "AloneFor")
+
+
+def test_a_scan_of_files_knows_what_the_others_set() -> None:
+    names = {"example": model(LISTED), "other": OTHER, "alone": ALONE}
+    paths = {name: f"{MODELS}/{name}.py" for name in names}
+    tree = from_text({paths[name]: text for name, text in names.items()})
+    told = {
+        name: [item.symbol for item in audit(tree, RULES, files=(path,)).findings]
+        for name, path in paths.items()
+    }
+    assert told == {
+        "example": ["ModelForCausalLM.forward"],
+        "other": [],
+        "alone": ["Model.forward", "AloneForCausalLM.forward"],
+    }
