@@ -5,8 +5,18 @@ from pathaudit.check.bounds import check_bounds
 from pathaudit.check.carries import check_carries
 from pathaudit.check.completes import check_completes
 from pathaudit.check.covers import check_covers
+from pathaudit.check.forwards import check_forwards
+from pathaudit.check.reads import check_reads
 from pathaudit.check.subjects import find_entries
-from pathaudit.ruleset import AnyRule, BoundsRule, CarriesRule, CompletesRule, CoversRule
+from pathaudit.ruleset import (
+    AnyRule,
+    BoundsRule,
+    CarriesRule,
+    CompletesRule,
+    CoversRule,
+    ForwardsRule,
+    ReadsRule,
+)
 from pathaudit.work import Work
 
 __all__ = ["Answer", "check_rule", "find_entries"]
@@ -23,3 +33,7 @@ def check_rule(work: Work, rule: AnyRule, entry: str | None = None) -> Answer:
             return check_bounds(work, rule, entry)
         case CompletesRule():
             return check_completes(work, rule, entry)
+        case ForwardsRule():
+            return check_forwards(work, rule, entry)
+        case ReadsRule():
+            return check_reads(work, rule, entry)

@@ -11,7 +11,14 @@ import yaml
 from pathaudit.errors import RuleError, UsageError
 from pathaudit.hints import did_you_mean
 from pathaudit.ruleset.profile import Profile
-from pathaudit.ruleset.rules import AnyRule, CarriesRule, CompletesRule, CoversRule, Ruleset
+from pathaudit.ruleset.rules import (
+    AnyRule,
+    CarriesRule,
+    CompletesRule,
+    CoversRule,
+    ReadsRule,
+    Ruleset,
+)
 
 Loaded = TypeVar("Loaded")
 
@@ -105,6 +112,8 @@ def _names(rule: AnyRule, profile: Profile) -> Iterator[_Names]:
             yield "assume", "the profile has no assumption", rule.assume, profile.assumptions
         case CompletesRule():
             yield "require", "the profile has no event", (rule.require,), profile.events
+        case ReadsRule():
+            yield "collects", "the profile has no event", (rule.collects,), profile.events
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

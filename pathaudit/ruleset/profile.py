@@ -44,10 +44,26 @@ class Stacks(Struct, frozen=True, forbid_unknown_fields=True):
     placeholder: Placeholder | None = None
 
 
+class Hook(Struct, frozen=True, forbid_unknown_fields=True):
+    """A method that the framework calls on a served class ``after`` an arming setter of it."""
+
+    name: str
+    after: str
+
+
 class Features(Struct, frozen=True, forbid_unknown_fields=True):
-    """Name patterns of the methods that arm a feature."""
+    """Name patterns of the methods that arm a feature, and what belongs to an armed feature.
+
+    ``switches`` are attributes that switch capture, beside those that the setters of a tree write.
+    ``callers`` are the files, as globs, that call setters and hooks on a served class.
+    ``generators`` are the classes of what makes logits: where there is none, nothing is drafted.
+    """
 
     setters: tuple[str, ...]
+    switches: tuple[str, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+    callers: tuple[str, ...] = ()
+    generators: tuple[str, ...] = ()
 
 
 class Drafts(Struct, frozen=True, forbid_unknown_fields=True):

@@ -68,7 +68,25 @@ class CompletesRule(Rule, frozen=True, kw_only=True, tag="completes"):
     require: str
 
 
-AnyRule: TypeAlias = CoversRule | CarriesRule | BoundsRule | CompletesRule
+class ReadsRule(Rule, frozen=True, kw_only=True, tag="reads"):
+    """What a setter arms is read where it is written, and what a forward reads can be armed.
+
+    ``collects`` is the event that adds to an accumulator, by its name in the profile.
+    """
+
+    subject: Literal["features"]
+    collects: str
+
+
+class ForwardsRule(Rule, frozen=True, kw_only=True, tag="forwards"):
+    """A wrapper offers each hook that the framework calls and its inner object could serve."""
+
+    subject: Literal["features"]
+
+
+AnyRule: TypeAlias = (
+    CoversRule | CarriesRule | BoundsRule | CompletesRule | ForwardsRule | ReadsRule
+)
 
 
 class Ruleset(Struct, frozen=True):

@@ -89,19 +89,18 @@ class Work:
     ) -> list[Record]:
         keys = [self._key(stage, item, rule) for item in items]
         wanted = dict(zip(keys, items, strict=True))
-        unknown = {
-            k: x for k, x in wanted.items() if k not in self._answers and not self._recall(k)
-        }
-        for key, record in zip(
-            unknown, self._compute(stage, list(unknown.values()), rule), strict=True
-        ):
+        unknown = {key: item for key, item in wanted.items() if not self._recall(key)}
+        fresh = self._compute(stage, list(unknown.values()), rule)
+        for key, record in zip(unknown, fresh, strict=True):
             self._answers[key] = record
             if self._known is not None:
                 self._known.keep(key, record)
         return [self._answers[key] for key in keys]
 
     def _recall(self, key: bytes) -> bool:
-        """Take an answer from those kept from before, if there is one that still holds."""
+        """Is an answer there, or kept from before and still true?"""
+        if key in self._answers:
+            return True
         found = self._known.find(key) if self._known is not None else None
         if found is not None:
             self._answers[key] = found
