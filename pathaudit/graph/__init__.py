@@ -47,7 +47,7 @@ def graph(
 
 
 def _rule(rules: Ruleset, only: str) -> CoversRule:
-    known = {rule.id: rule for rule in rules.rules}
+    known = {rule.id: rule for rule in rules.rules if isinstance(rule, CoversRule)}
     if only in (LAYERS, ALL):
         return next(iter(known.values()))
     if only not in known:

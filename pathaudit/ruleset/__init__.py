@@ -16,13 +16,21 @@ from pathaudit.ruleset.profile import (
     StackConstructor,
     Stacks,
 )
-from pathaudit.ruleset.rules import AnyRule, CoversRule, Rule, Ruleset
+from pathaudit.ruleset.rules import (
+    AnyRule,
+    Configuration,
+    CoversRule,
+    PrecedesRule,
+    Rule,
+    Ruleset,
+)
 
 __all__ = [
     "PROFILE_FILE",
     "Anchor",
     "AnyRule",
     "Assumption",
+    "Configuration",
     "CoversRule",
     "Drafts",
     "Entries",
@@ -31,6 +39,7 @@ __all__ = [
     "Gate",
     "Modules",
     "Placeholder",
+    "PrecedesRule",
     "Profile",
     "Rule",
     "Ruleset",

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 import yaml
@@ -35,7 +35,7 @@ def load_ruleset(directory: Path, only: tuple[str, ...] = ()) -> Ruleset:
     """
     profile = load_file(directory / PROFILE_FILE, Profile, "profile")
     files = sorted(path for path in directory.glob("*.yaml") if path.name != PROFILE_FILE)
-    rules = tuple(load_file(path, AnyRule, "rule") for path in files)
+    rules = tuple(load_file(path, cast("type[AnyRule]", AnyRule), "rule") for path in files)
     for path, rule in zip(files, rules, strict=True):
         _check_rule(path, rule, profile)
     known = {rule.id: rule for rule in rules}

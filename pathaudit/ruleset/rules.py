@@ -37,7 +37,27 @@ class CoversRule(Rule, frozen=True, kw_only=True, tag="covers"):
     assume: tuple[str, ...] = ()
 
 
-AnyRule: TypeAlias = CoversRule
+class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
+    """Calls that configure, as globs of their names; ``effect`` is what comes of a late one."""
+
+    calls: tuple[str, ...]
+    effect: str
+    severity: Severity | None = None
+
+
+class PrecedesRule(Rule, frozen=True, kw_only=True, tag="precedes"):
+    """Configuration comes before the call that freezes it.
+
+    ``freeze`` are globs of the names of freezing calls, ``files`` of the files to look in.
+    ``message`` may use ``{call}`` and ``{freeze}``.
+    """
+
+    files: tuple[str, ...]
+    freeze: tuple[str, ...]
+    configure: tuple[Configuration, ...]
+
+
+AnyRule: TypeAlias = CoversRule | PrecedesRule
 
 
 class Ruleset(Struct, frozen=True):

@@ -1,0 +1,210 @@
+"""Which calls freeze or configure, which lead to such calls, and what these call."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from msgspec import Struct
+
+from pathaudit import ir
+from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index, Instance
+from pathaudit.lower import LoweringError, lower_function
+from pathaudit.paths.walking import all_statements, dotted, last_name, own_expressions, walk
+from pathaudit.ruleset import PrecedesRule
+
+# How far functions are looked for that lead to an event by the names they call.
+ROUNDS = 6
+
+
+_Predicate = Callable[[str], bool]
+_CALL = re.compile(r"(?<!def )\b([A-Za-z_]\w*)\s*\(")
+
+
+class Callee(Struct, frozen=True):
+    """A function of the tree that a call runs; ``receiver`` is its object, if it has one."""
+
+    ref: FunctionRef
+    receiver: ir.Expression | None
+
+
+class Scene:
+    """The functions of some files, and the calls in them that matter to a rule."""
+
+    def __init__(self, index: Index, rule: PrecedesRule, files: tuple[str, ...]) -> None:
+        self.index = index
+        self.rule = rule
+        self._files = frozenset(files)
+        self._lowered: dict[FunctionRef, ir.Function | None] = {}
+        self._called: dict[FunctionRef, frozenset[str]] = {}
+        self._functions = dict(_functions(index, files))
+        self._freezing = self._leading(self.freezes)
+        self._configuring = self._leading(lambda name: self.configures(name) is not None)
+
+    # ---- names ----
+
+    def freezes(self, name: str) -> bool:
+        return _matches(name, self.rule.freeze)
+
+    def configures(self, name: str) -> int | None:
+        """The number of the entry under ``configure`` that a call of this name fits."""
+        entries = enumerate(self.rule.configure)
+        return next((number for number, x in entries if _matches(name, x.calls)), None)
+
+    def matters(self, name: str) -> bool:
+        """Is a call of this name an event, or may it lead to one?"""
+        known = name in self._freezing or name in self._configuring
+        return known or self.freezes(name) or self.configures(name) is not None
+
+    def roots(self) -> Iterator[FunctionRef]:
+        """The functions that may both freeze and configure, in order."""
+        for ref in sorted(self._functions):
+            names = self._names(ref)
+            freezing = any(self.freezes(x) or x in self._freezing for x in names)
+            configuring = any(
+                self.configures(x) is not None or x in self._configuring for x in names
+            )
+            if freezing and configuring:
+                yield ref
+
+    def leads_to_freeze(self, ref: FunctionRef) -> bool:
+        """Does a function hold a freezing call, or call one that may?"""
+        return any(self.freezes(x) or x in self._freezing for x in self._names(ref))
+
+    def leads(self, ref: FunctionRef) -> bool:
+        """Does a function hold an event, or call one that may?"""
+        return any(self.matters(name) for name in self._names(ref))
+
+    def _leading(self, is_event: _Predicate) -> frozenset[str]:
+        """The names of functions that lead to an event, by the names that they call."""
+        found: set[str] = set()
+        for _ in range(ROUNDS):
+            more = {
+                ref.qualname.rpartition(".")[2]
+                for ref in self._functions
+                if any(is_event(name) or name in found for name in self._names(ref))
+            }
+            # A constructor is called by the name of its class, which is not followed.
+            more = {name for name in more if not name.startswith("__")}
+            if more <= found:
+                break
+            found |= more
+        return frozenset(found)
+
+    def _names(self, ref: FunctionRef) -> frozenset[str]:
+        if ref not in self._called:
+            function = self._functions[ref]
+            outline = self.index.modules.outline(ref.file)
+            lines = outline.lines[function.line - 1 : function.last] if outline else []
+            self._called[ref] = _called_names("".join(lines))
+        return self._called[ref]
+
+    # ---- calls ----
+
+    def holds_event(self, statements: tuple[ir.Statement, ...]) -> bool:
+        """Does a call that matters stand in some statements, at any depth?"""
+        return any(
+            self.holds_call(expression)
+            for statement in all_statements(statements)
+            for expression in own_expressions(statement)
+        )
+
+    def holds_call(self, node: ir.Expression) -> bool:
+        return any(
+            isinstance(part, ir.Call) and self.matters(last_name(part.function))
+            for part in walk(node)
+        )
+
+    def lowered(self, ref: FunctionRef) -> ir.Function | None:
+        """The statements of a function; ``None`` where it cannot be lowered."""
+        if ref not in self._lowered:
+            outline = self.index.modules.outline(ref.file)
+            function = self._functions.get(ref)
+            self._lowered[ref] = None
+            if outline is not None and function is not None:
+                with suppress(LoweringError):
+                    self._lowered[ref] = lower_function(outline.lines, function.node)
+        return self._lowered[ref]
+
+    def callee(
+        self, node: ir.Call, inside: FunctionRef, root: ClassRef | None, receiver: str
+    ) -> Callee | None:
+        """The one function that a call runs, if it stands in these files and leads to an event.
+
+        ``inside`` is the function that calls, ``root`` the class that ``self`` of the function
+        under audit has, ``receiver`` the path of the object whose method is called.
+        """
+        found = self._resolved(node, inside, root, receiver)
+        if found is None or found.ref not in self._functions or not self.leads(found.ref):
+            return None
+        return found
+
+    def _resolved(
+        self, node: ir.Call, inside: FunctionRef, root: ClassRef | None, receiver: str
+    ) -> Callee | None:
+        modules = self.index.modules
+        name = last_name(node.function)
+        owner = modules.owner(inside)
+        match node.function:
+            case ir.Attribute(ir.Call(ir.Name("super"), _, _)) if owner is not None:
+                method = modules.method(owner, name, after=owner)
+                return Callee(method[0], ir.Name("self")) if method else None
+            case ir.Attribute(value, _) if receiver.split(".")[0] == "self" and root is not None:
+                path = tuple(receiver.split(".")[1:])
+                held = self.index.types.along([Instance(root)], path)
+                methods = {modules.method(item.cls, name) for item in held} - {None}
+                refs = {method[0] for method in methods if method is not None}
+                return Callee(refs.pop(), value) if len(refs) == 1 else None
+            case _:
+                ref = self._named(node.function, inside)
+                return Callee(ref, None) if ref is not None else None
+
+    def _named(self, node: ir.Expression, inside: FunctionRef) -> FunctionRef | None:
+        """A function that is called by its own name, imported here or at the top."""
+        text = dotted(node)
+        modules = self.index.modules
+        head, _, rest = text.partition(".")
+        for bound, symbol in self._functions[inside].imports if text else ():
+            file = modules.file_of(modules.absolute(inside.file, symbol))
+            if bound == head and symbol.attribute and file:
+                name = f"{symbol.attribute}.{rest}" if rest else symbol.attribute
+                found = modules.resolve(file, name)
+                return found if isinstance(found, FunctionRef) else None
+        found = modules.resolve(inside.file, text) if text else None
+        return found if isinstance(found, FunctionRef) else None
+
+    def is_object(self, name: str, inside: FunctionRef) -> bool:
+        """Is a name that of an object, not of a module, class or function?"""
+        return self.index.modules.resolve(inside.file, name) is None
+
+    def stored_by(self, callee: Callee | None, root: ClassRef | None) -> frozenset[str]:
+        """The paths that a method of the object under audit stores to."""
+        if callee is None or root is None or callee.receiver != ir.Name("self"):
+            return frozenset()
+        name = callee.ref.qualname.rpartition(".")[2]
+        return frozenset(f"self.{x}" for x in self.index.stored_by(root, name))
+
+
+def _functions(
+    index: Index, files: tuple[str, ...]
+) -> Iterator[tuple[FunctionRef, FunctionOutline]]:
+    for file in files:
+        outline = index.modules.outline(file)
+        if outline is None:
+            continue
+        for function in outline.functions.values():
+            yield FunctionRef(file, function.qualname), function
+        for cls in outline.classes.values():
+            for function in cls.methods.values():
+                yield FunctionRef(file, function.qualname), function
+
+
+def _called_names(text: str) -> frozenset[str]:
+    """The names in front of a parenthesis: all that is called, and what comments call."""
+    return frozenset(_CALL.findall(text))
+
+
+@lru_cache(maxsize=4096)
+def _matches(name: str, globs: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)

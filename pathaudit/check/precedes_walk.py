@@ -1,0 +1,350 @@
+"""Walks the paths of a function, and keeps what is configured after it was frozen.
+
+A path is a state; states that differ in their conditions only are one. A callee that leads to an
+event is walked in place of its call. Loops are walked twice: what a second round finds that the
+first did not, a third would not either, because a state keeps one event of a kind.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+
+from pathaudit import ir
+from pathaudit.check.precedes_calls import Callee, Scene
+from pathaudit.check.precedes_names import (
+    assigned_by,
+    bound_parameters,
+    next_round,
+    receiver_of,
+    without_bound,
+    without_targets,
+)
+from pathaudit.check.precedes_state import Event, Place, State, merged
+from pathaudit.check.precedes_tests import formula_of, literals_of, object_path, placed
+from pathaudit.conditions import Literal
+from pathaudit.index import ClassRef, FunctionRef
+from pathaudit.lower import render
+from pathaudit.paths.formulas import Formula, opposite
+from pathaudit.paths.walking import all_statements, children, last_name
+
+STATES = 96
+DEPTH = 8
+
+
+class PathsExceeded(Exception):  # noqa: N818 - a limit that was reached, no error
+    """A function has more paths than are walked."""
+
+
+class Ends(Struct, frozen=True, eq=False):
+    """The states with which statements end, by how they are left; raising is no end."""
+
+    running: tuple[State, ...] = ()
+    returned: tuple[State, ...] = ()
+    broke: tuple[State, ...] = ()
+    continued: tuple[State, ...] = ()
+
+
+class Frame(Struct, frozen=True, eq=False):
+    """The function that runs; ``chain`` are the calls that lead to it."""
+
+    ref: FunctionRef
+    chain: tuple[Place, ...] = ()
+
+
+class Walker:
+    """Walks one function of a class, or of a module."""
+
+    def __init__(self, scene: Scene, root: ClassRef | None) -> None:
+        self._scene = scene
+        self._root = root
+        # What the tests say that decide on an event; anything else is not kept.
+        self._told: frozenset[Literal] = frozenset()
+
+    def walk(self, ref: FunctionRef) -> list[State]:
+        """The states at the ends of all paths that do not raise; raises ``PathsExceeded``.
+
+        The first time is to learn which tests decide on an event.
+        """
+        function = self._scene.lowered(ref)
+        if function is None:
+            return []
+        self._body(function.body, [State({})], Frame(ref))
+        ends = self._body(function.body, [State({})], Frame(ref))
+        return merged((*ends.running, *ends.returned))
+
+    # ---- statements ----
+
+    def _body(self, body: tuple[ir.Statement, ...], states: Iterable[State], frame: Frame) -> Ends:
+        running = list(states)
+        left: list[Ends] = []
+        for statement in body:
+            ends = [self._statement(statement, state, frame) for state in running]
+            left += ends
+            running = merged(state for end in ends for state in end.running)
+            if len(running) > STATES:
+                raise PathsExceeded
+        return msgspec.structs.replace(_joined(left), running=tuple(running))
+
+    def _statement(self, statement: ir.Statement, state: State, frame: Frame) -> Ends:  # noqa: C901
+        if not self._matters(statement):
+            return Ends((without_bound(statement, state),))
+        match statement:
+            case ir.Branch(test, body, orelse, _):
+                return self._branch(statement, test, body, orelse, state, frame)
+            case ir.Loop():
+                return self._loop(statement, state, frame)
+            case ir.With():
+                return self._with(statement, state, frame)
+            case ir.Try():
+                return self._try(statement, state, frame)
+            case ir.Match():
+                return self._match(statement, state, frame)
+            case ir.Exit("return", value, _):
+                states = self._optional(value, state, frame)
+                return Ends(returned=tuple(states))
+            case ir.Exit("break", _, _):
+                return Ends(broke=(state,))
+            case ir.Exit("continue", _, _):
+                return Ends(continued=(state,))
+            case ir.Exit():
+                return Ends()
+            case ir.Assertion(test, _):
+                formula = formula_of(placed(test, state.names))
+                return Ends(tuple(self._narrowed(state, formula)))
+            case ir.Assign(_, value, _) | ir.AugmentedAssign(_, _, value, _):
+                after = self._expression(value, state, frame)
+                return Ends(tuple(assigned_by(statement, item) for item in after))
+            case ir.Evaluate(value, _):
+                return Ends(tuple(self._expression(value, state, frame)))
+            case _:
+                return Ends((without_bound(statement, state),))
+
+    def _matters(self, statement: ir.Statement) -> bool:
+        """Does a statement hold an event or a jump, or bind a name?"""
+        if isinstance(statement, ir.Assign | ir.AugmentedAssign | ir.Assertion):
+            return True
+        inner = all_statements((statement,))
+        return self._scene.holds_event((statement,)) or any(isinstance(x, ir.Exit) for x in inner)
+
+    def _branch(
+        self,
+        statement: ir.Branch,
+        test: ir.Expression,
+        body: tuple[ir.Statement, ...],
+        orelse: tuple[ir.Statement, ...],
+        state: State,
+        frame: Frame,
+    ) -> Ends:
+        found = []
+        for before in self._expression(test, state, frame):
+            formula = formula_of(placed(test, before.names))
+            if self._scene.holds_event((statement,)):
+                self._told |= literals_of(formula)
+            for arm, holds in ((body, formula), (orelse, opposite(formula))):
+                found.append(self._body(arm, self._narrowed(before, holds), frame))
+        return _joined(found)
+
+    def _loop(self, statement: ir.Loop, state: State, frame: Frame) -> Ends:
+        """No round, one, or two; a loop over ``True`` is left by jumps only."""
+        found: list[Ends] = []
+        leaving: list[State] = []
+        entering = self._optional(statement.iterable, state, frame)
+        for _ in range(3):
+            rounds: list[State] = []
+            for before in merged(next_round(statement, item) for item in entering):
+                for tested in self._optional(statement.test, before, frame):
+                    test = _test_of(statement, tested)
+                    leaving += self._narrowed(tested, opposite(test)) if test else [tested]
+                    rounds += self._narrowed(tested, test) if test else [tested]
+            ends = self._body(statement.body, merged(rounds), frame)
+            found.append(ends)
+            entering = [*ends.running, *ends.continued]
+        after = self._body(statement.orelse, merged(leaving), frame)
+        broke = tuple(x for end in found for x in end.broke)
+        kept = _joined([*found, after])
+        return Ends(
+            tuple(merged((*after.running, *broke))), kept.returned, after.broke, after.continued
+        )
+
+    def _with(self, statement: ir.With, state: State, frame: Frame) -> Ends:
+        """What a ``with`` freezes, it freezes with all that is done inside."""
+        states = [state]
+        freezing = [x.manager for x in statement.items if self._is_freeze(x.manager)]
+        for item in statement.items:
+            if item.manager not in freezing:
+                states = [y for x in states for y in self._expression(item.manager, x, frame)]
+        ends = self._body(statement.body, (without_targets(statement, x) for x in states), frame)
+        for manager in freezing:
+            running = [y for x in ends.running for y in self._expression(manager, x, frame)]
+            returned = [y for x in ends.returned for y in self._expression(manager, x, frame)]
+            ends = Ends(tuple(running), tuple(returned), ends.broke, ends.continued)
+        return ends
+
+    def _is_freeze(self, node: ir.Expression) -> bool:
+        return isinstance(node, ir.Call) and self._scene.freezes(last_name(node.function))
+
+    def _try(self, statement: ir.Try, state: State, frame: Frame) -> Ends:
+        """A handler starts from the states around each statement of the body."""
+        around, running, left = [state], [state], []
+        for inner in statement.body:
+            ends = self._body((inner,), running, frame)
+            left.append(msgspec.structs.replace(ends, running=()))
+            running = list(ends.running)
+            around += running
+        handled = [
+            self._body(handler.body, merged(around), frame) for handler in statement.handlers
+        ]
+        whole = self._body(statement.orelse, running, frame)
+        return self._finally(_joined([*left, *handled, whole]), statement.final, frame)
+
+    def _finally(self, ends: Ends, final: tuple[ir.Statement, ...], frame: Frame) -> Ends:
+        if not final:
+            return ends
+        after = [self._body(final, merged(states), frame) for states in _kinds(ends)]
+        jumps = _joined([msgspec.structs.replace(item, running=()) for item in after])
+        running, returned, broke, continued = (item.running for item in after)
+        return _joined([Ends(running, returned, broke, continued), jumps])
+
+    def _match(self, statement: ir.Match, state: State, frame: Frame) -> Ends:
+        found = []
+        rest = self._expression(statement.subject, state, frame)
+        for case in statement.cases:
+            taken, passed = [], []
+            for before in rest:
+                test = _case_test(statement, case, before)
+                taken += self._narrowed(before, test) if test else [before]
+                if not case.irrefutable:
+                    passed += self._narrowed(before, opposite(test)) if test else [before]
+            found.append(self._body(case.body, merged(taken), frame))
+            rest = merged(passed)
+        return _joined([*found, Ends(tuple(rest))])
+
+    def _narrowed(self, state: State, formula: Formula) -> list[State]:
+        found = state.narrowed(formula, self._told)
+        return [] if found is None else [found]
+
+    # ---- expressions ----
+
+    def _optional(self, node: ir.Expression | None, state: State, frame: Frame) -> list[State]:
+        return [state] if node is None else self._expression(node, state, frame)
+
+    def _expression(self, node: ir.Expression, state: State, frame: Frame) -> list[State]:
+        """The states after an expression was evaluated; a lambda's body is not."""
+        if isinstance(node, ir.Lambda) or not self._scene.holds_call(node):
+            return [state]
+        match node:
+            case ir.Conditional(test, body, orelse):
+                formula = formula_of(placed(test, state.names))
+                return [
+                    *self._chosen(body, formula, state, frame),
+                    *self._chosen(orelse, opposite(formula), state, frame),
+                ]
+            case ir.Boolean(operator, operands):
+                return self._circuit(operator, operands, state, frame)
+        states = [state]
+        for child in children(node):
+            states = [
+                after for before in states for after in self._expression(child, before, frame)
+            ]
+        if isinstance(node, ir.Call):
+            states = [y for x in states for y in self._call(node, x, frame)]
+        return merged(states)
+
+    def _chosen(
+        self, node: ir.Expression, formula: Formula, state: State, frame: Frame
+    ) -> list[State]:
+        held = self._narrowed(state, formula)
+        return [after for before in held for after in self._expression(node, before, frame)]
+
+    def _circuit(
+        self, operator: str, operands: tuple[ir.Expression, ...], state: State, frame: Frame
+    ) -> list[State]:
+        """``a and b``: the second is evaluated where the first holds."""
+        first, *rest = operands
+        states = self._expression(first, state, frame)
+        if not rest:
+            return states
+        found = []
+        for before in states:
+            formula = formula_of(placed(first, before.names))
+            goes_on = formula if operator == "and" else opposite(formula)
+            found += self._narrowed(before, opposite(goes_on))
+            for inside in self._narrowed(before, goes_on):
+                found += self._circuit(operator, tuple(rest), inside, frame)
+        return found
+
+    def _call(self, node: ir.Call, state: State, frame: Frame) -> list[State]:
+        name = last_name(node.function)
+        if not self._scene.matters(name):
+            return [state]
+        number = self._scene.configures(name)
+        if number is not None:
+            return [state.configure(self._event(node, name, state, frame), number)]
+        receiver = receiver_of(node, state)
+        callee = self._scene.callee(node, frame.ref, self._root, object_path(receiver))
+        states = [state]
+        if callee is not None and len(frame.chain) < DEPTH:
+            states = self._follow(node, callee, receiver, state, frame)
+        if self._scene.freezes(name) and not (callee and self._scene.leads_to_freeze(callee.ref)):
+            event = self._event(node, name, state, frame)
+            held = Callee(callee.ref, receiver) if callee else None
+            stored_paths = self._scene.stored_by(held, self._root)
+            states = [before.freeze(event, stored_paths) for before in states]
+        return states
+
+    def _event(self, node: ir.Call, name: str, state: State, frame: Frame) -> Event:
+        """The call as an event, with the objects that it names in the terms of the root."""
+        given = [placed(item.value, state.names) for item in node.arguments]
+        candidates = [receiver_of(node, state), *given]
+        paths = [object_path(item) for item in candidates]
+        objects = tuple(x for x in paths if x and self._scene.is_object(x.split(".")[0], frame.ref))
+        texts = (
+            f"{item.star}{item.keyword or ''}={render(value)}"
+            for item, value in zip(node.arguments, given, strict=True)
+        )
+        place = Place(frame.ref.file, node.region, frame.ref.qualname)
+        return Event(name, objects, ", ".join(texts), place, frame.chain)
+
+    def _follow(
+        self, node: ir.Call, callee: Callee, receiver: ir.Expression, state: State, frame: Frame
+    ) -> list[State]:
+        """Walk a callee in place of its call."""
+        function = self._scene.lowered(callee.ref)
+        place = Place(frame.ref.file, node.region, frame.ref.qualname)
+        if function is None or any(place == known for known in frame.chain):
+            return [state]
+        inner = Frame(callee.ref, (*frame.chain, place))
+        held = receiver if callee.receiver is not None else None
+        names = bound_parameters(function, node, held, state)
+        entered = msgspec.structs.replace(state, names=names)
+        ends = self._body(function.body, [entered], inner)
+        left = (*ends.running, *ends.returned)
+        return merged(msgspec.structs.replace(item, names=state.names) for item in left)
+
+
+# ---- tests ------------------------------------------------------------------------------------
+
+
+def _test_of(statement: ir.Loop, state: State) -> Formula | None:
+    return None if statement.test is None else formula_of(placed(statement.test, state.names))
+
+
+def _case_test(statement: ir.Match, case: ir.Case, state: State) -> Formula | None:
+    if case.pattern is None or case.guard is not None:
+        return None
+    comparison = ir.Compare("==", statement.subject, case.pattern)
+    return formula_of(placed(comparison, state.names))
+
+
+# ---- ends -------------------------------------------------------------------------------------
+
+
+def _kinds(ends: Ends) -> tuple[tuple[State, ...], ...]:
+    return ends.running, ends.returned, ends.broke, ends.continued
+
+
+def _joined(parts: Iterable[Ends]) -> Ends:
+    columns = zip(*(_kinds(part) for part in parts), strict=True)
+    joined = [tuple(merged(state for states in column for state in states)) for column in columns]
+    return Ends(*joined) if joined else Ends()
