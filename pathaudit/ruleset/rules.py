@@ -57,7 +57,17 @@ class PrecedesRule(Rule, frozen=True, kw_only=True, tag="precedes"):
     configure: tuple[Configuration, ...]
 
 
-AnyRule: TypeAlias = CoversRule | PrecedesRule
+class OnceRule(Rule, frozen=True, kw_only=True, tag="once"):
+    """No later definition silently replaces a hook: what the framework calls on a model by name.
+
+    ``files`` are globs of the framework's files. ``message`` may use ``{name}``, ``{first}`` and
+    ``{caller}``, which says who calls it. Definitions that are equal are a note.
+    """
+
+    files: tuple[str, ...]
+
+
+AnyRule: TypeAlias = CoversRule | OnceRule | PrecedesRule
 
 
 class Ruleset(Struct, frozen=True):
