@@ -63,10 +63,11 @@ def _fault(
 
 def _message(rule: OnceRule, symbol: str, item: Shadowed, caller: str) -> str:
     text = rule.message.format(name=symbol, first=item.first)
-    parts = [f"by a {item.by}" if item.by != item.kind else "", "that says the same" * item.same]
-    change = " ".join(filter(None, parts))
-    told = f"{text} {change}".strip()
-    return f"{told}; {caller} calls it by name" if caller else told
+    if item.by != item.kind:
+        text += f" by a {item.by}"
+    if item.same:
+        text += ", by its like"
+    return f"{text}; {caller} calls it by name" if caller else text
 
 
 def _caller(index: Index, rule: OnceRule, name: str) -> str:
@@ -90,7 +91,7 @@ def _line(index: Index, file: str, line: int, column: int) -> ir.Region:
 
 
 def _steps(index: Index, file: str, item: Shadowed) -> Iterator[Step]:
-    found = ((item.first, "never runs"), (item.line, "replaces it"))
+    found = ((item.first, "is replaced"), (item.line, "replaces it"))
     for line, text in found:
         region = _line(index, file, line, item.column)
         yield Step(

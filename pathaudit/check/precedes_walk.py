@@ -294,17 +294,17 @@ class Walker:
         return states
 
     def _event(self, node: ir.Call, name: str, state: State, frame: Frame) -> Event:
-        """The call as an event, with the objects that it names in the terms of the root."""
+        """The call as an event; its object is the receiver, or else the first argument."""
         given = [placed(item.value, state.names) for item in node.arguments]
-        candidates = [receiver_of(node, state), *given]
-        paths = [object_path(item) for item in candidates]
-        objects = tuple(x for x in paths if x and self._scene.is_object(x.split(".")[0], frame.ref))
+        paths = [object_path(item) for item in (receiver_of(node, state), *given[:1])]
+        is_object = self._scene.is_object
+        objects = [x for x in paths if x and is_object(x.split(".")[0], frame.ref)]
         texts = (
             f"{item.star}{item.keyword or ''}={render(value)}"
             for item, value in zip(node.arguments, given, strict=True)
         )
         place = Place(frame.ref.file, node.region, frame.ref.qualname)
-        return Event(name, objects, ", ".join(texts), place, frame.chain)
+        return Event(name, tuple(objects[:1]), ", ".join(texts), place, frame.chain)
 
     def _follow(
         self, node: ir.Call, callee: Callee, receiver: ir.Expression, state: State, frame: Frame

@@ -60,8 +60,8 @@ class PrecedesRule(Rule, frozen=True, kw_only=True, tag="precedes"):
 class OnceRule(Rule, frozen=True, kw_only=True, tag="once"):
     """No later definition silently replaces a hook: what the framework calls on a model by name.
 
-    ``files`` are globs of the framework's files. ``message`` may use ``{name}``, ``{first}`` and
-    ``{caller}``, which says who calls it. Definitions that are equal are a note.
+    ``files`` are globs of the framework's files. ``message`` may use ``{name}`` and ``{first}``,
+    the line of the earlier definition. Definitions that say the same are a note.
     """
 
     files: tuple[str, ...]
