@@ -130,15 +130,13 @@ class Scene:
     def callee(
         self, node: ir.Call, inside: FunctionRef, root: ClassRef | None, receiver: str
     ) -> Callee | None:
-        """The one function that a call runs, if it stands in these files and leads to an event.
+        """The one function that a call runs, if it stands in these files.
 
         ``inside`` is the function that calls, ``root`` the class that ``self`` of the function
         under audit has, ``receiver`` the path of the object whose method is called.
         """
         found = self._resolved(node, inside, root, receiver)
-        if found is None or found.ref not in self._functions or not self.leads(found.ref):
-            return None
-        return found
+        return found if found is not None and found.ref in self._functions else None
 
     def _resolved(
         self, node: ir.Call, inside: FunctionRef, root: ClassRef | None, receiver: str

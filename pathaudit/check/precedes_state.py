@@ -13,6 +13,8 @@ from pathaudit.lower import render
 from pathaudit.paths.formulas import Formula, alternatives
 
 NOTHING: frozenset[str] = frozenset()
+# A name, the objects, what they are given.
+Setting: TypeAlias = tuple[str, tuple[str, ...], str]
 
 
 class Place(Struct, frozen=True, order=True):
@@ -43,7 +45,7 @@ class Event(Struct, frozen=True, order=True):
         return any(related(one, two) for one in self.objects for two in other.objects)
 
     @property
-    def setting(self) -> tuple[str, tuple[str, ...], str]:
+    def setting(self) -> Setting:
         """What it sets, and to what: two events of the same setting are the same to a replay."""
         return self.name, self.objects, self.given
 
@@ -56,7 +58,7 @@ class Frozen(Struct, frozen=True, order=True):
     """A freezing call, with the settings that it froze."""
 
     event: Event
-    settings: frozenset[tuple[str, tuple[str, ...], str]]
+    settings: frozenset[Setting]
 
 
 class Late(Struct, frozen=True, order=True):
@@ -80,7 +82,7 @@ class State(Struct, frozen=True, eq=False):
     names: dict[str, ir.Expression]
     condition: PathCondition = ALWAYS
     frozen: tuple[Frozen, ...] = ()
-    done: frozenset[tuple[str, tuple[str, ...], str]] = frozenset()
+    done: frozenset[Setting] = frozenset()
     late: frozenset[Late] = frozenset()
     unsure: frozenset[str] = NOTHING
 
@@ -166,9 +168,21 @@ class State(Struct, frozen=True, eq=False):
 
     def renewed(self, name: str) -> "State":
         """A loop binds a name anew: what was done to the object it stood for was to another."""
-        frozen = tuple(x for x in self.frozen if not x.event.is_of(name))
-        done = frozenset(x for x in self.done if not any(mentions(item, name) for item in x[1]))
-        return msgspec.structs.replace(self.forget(name), frozen=frozen, done=done)
+        frozen = (
+            Frozen(item.event, _without(item.settings, name))
+            for item in self.frozen
+            if not item.event.is_of(name)
+        )
+        return msgspec.structs.replace(
+            self.forget(name), frozen=tuple(frozen), done=_without(self.done, name)
+        )
+
+
+def _without(settings: frozenset[Setting], name: str) -> frozenset[Setting]:
+    """The settings that are not in terms of a name."""
+    return frozenset(
+        item for item in settings if not any(mentions(text, name) for text in (*item[1], item[2]))
+    )
 
 
 def _known(path: str, value: ir.Constant) -> Literal:

@@ -284,7 +284,8 @@ class Walker:
         receiver = receiver_of(node, state)
         callee = self._scene.callee(node, frame.ref, self._root, object_path(receiver))
         states = [state]
-        if callee is not None and len(frame.chain) < DEPTH:
+        leads = callee is not None and self._scene.leads(callee.ref)
+        if callee is not None and leads and len(frame.chain) < DEPTH:
             states = self._follow(node, callee, receiver, state, frame)
         if self._scene.freezes(name) and not (callee and self._scene.leads_to_freeze(callee.ref)):
             event = self._event(node, name, state, frame)
