@@ -1,15 +1,15 @@
 """What is known of one path through a function: what was frozen, what was configured since."""
 
 from collections.abc import Iterable
+from functools import reduce
 from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.check.precedes_tests import about, marked, mentions, related
+from pathaudit.check.precedes_tests import about, marked, mentions, related, text_of
 from pathaudit.conditions import ALWAYS, Conjunction, Literal, PathCondition, Test, conjoin, disjoin
-from pathaudit.lower import render
 from pathaudit.paths.formulas import Formula, alternatives
 
 NOTHING: frozenset[str] = frozenset()
@@ -144,19 +144,13 @@ class State(Struct, frozen=True, eq=False):
 
     def forget(self, path: str) -> "State":
         """Something else is stored at a path: what was said of it, and in terms of it, is void."""
-        kept = (
-            Conjunction(frozenset(x for x in part.literals if not about(x, path)), part.weakened)
-            for part in self.condition.alternatives
-        )
-        condition: PathCondition | None = None
-        for part in kept:
-            single = PathCondition((part,))
-            condition = single if condition is None else disjoin(condition, single)
-        names = {
-            name: marked(name, 0) if mentions(render(value), path) and name != path else value
+        stale = [
+            name
             for name, value in self.names.items()
-        }
-        return msgspec.structs.replace(self, condition=condition or ALWAYS, names=names)
+            if name != path and mentions(text_of(value), path)
+        ]
+        names = {**self.names, **{name: marked(name, 0) for name in stale}} if stale else self.names
+        return msgspec.structs.replace(self, condition=_freed(self.condition, path), names=names)
 
     def store(self, path: str, value: ir.Expression) -> "State":
         """``path = value``; of a constant the value is known from here on."""
@@ -176,6 +170,17 @@ class State(Struct, frozen=True, eq=False):
         return msgspec.structs.replace(
             self.forget(name), frozen=tuple(frozen), done=_without(self.done, name)
         )
+
+
+def _freed(condition: PathCondition, path: str) -> PathCondition:
+    """A condition without what it says of a path."""
+    if not any(about(x, path) for part in condition.alternatives for x in part.literals):
+        return condition
+    freed = (
+        Conjunction(frozenset(x for x in part.literals if not about(x, path)), part.weakened)
+        for part in condition.alternatives
+    )
+    return reduce(disjoin, (PathCondition((part,)) for part in freed))
 
 
 def _without(settings: frozenset[Setting], name: str) -> frozenset[Setting]:
@@ -198,12 +203,13 @@ _Key: TypeAlias = tuple[object, ...]
 
 def merged(states: Iterable[State]) -> list[State]:
     """States that differ in their conditions only become one."""
+    found = list(states)
+    if len(found) < 2:
+        return found
     groups: dict[_Key, State] = {}
-    for state in states:
-        key = (
-            state.frozen, state.done, state.late, state.unsure,
-            tuple(sorted((name, render(value)) for name, value in state.names.items())),
-        )  # fmt: skip
+    for state in found:
+        names = frozenset((name, text_of(value)) for name, value in state.names.items())
+        key = (state.frozen, state.done, state.late, state.unsure, names)
         known = groups.get(key)
         if known is not None:
             condition = disjoin(known.condition, state.condition)

@@ -5,6 +5,7 @@ A callee that is followed is read in its caller's terms: a parameter stands for 
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TypeVar
 
 import msgspec
@@ -71,9 +72,20 @@ def is_plain(node: ir.Expression) -> bool:
     return not any(isinstance(part, kinds) for part in walk(node)) and len(render(node)) <= LONGEST
 
 
+@lru_cache(maxsize=1 << 14)
+def text_of(node: ir.Expression) -> str:
+    """The canonical text of an expression."""
+    return render(node)
+
+
 def mentions(text: str, name: str) -> bool:
     """Does canonical text mention a name or an attribute path?"""
-    return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w@])", text) is not None
+    return name in text and _mention(name).search(text) is not None
+
+
+@lru_cache(maxsize=1 << 12)
+def _mention(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w@])")
 
 
 def about(literal: Literal, name: str) -> bool:
