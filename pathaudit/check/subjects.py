@@ -9,9 +9,11 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write, compile_globs
 from pathaudit.index.features import LISTED
+from pathaudit.index.syntax import parameters
 from pathaudit.results import Gap
 from pathaudit.ruleset import Rule
 from pathaudit.work import Stage, Work
@@ -74,6 +76,13 @@ def find_subjects(work: Work, entry: str | None = None) -> tuple[tuple[Subject, 
     return _grouped(candidates), [gap for item in armed for gap in item.gaps]
 
 
+def find_layer_subjects(work: Work, entry: str | None = None) -> tuple[Subject, ...]:
+    """The methods of served classes that run decoder layers, whether a feature is on or not."""
+    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
+    asked = [ref for ref in served if entry in (None, ref.name)]
+    return _grouped(x for found in work.run(LAYERED, asked) for x in found)
+
+
 def _grouped(candidates: Iterable[Candidate]) -> tuple[Subject, ...]:
     groups: dict[object, list[Subject]] = {}
     for item in candidates:
@@ -104,6 +113,10 @@ def _find_armed(index: Index, _: Rule | None, entry: ClassRef) -> Armed:
 
 def _find_dormant(index: Index, _: Rule | None, item: Silent) -> tuple[Candidate, ...]:
     return _candidates(index, _dormant(index, item.entry, frozenset(item.switches)))
+
+
+def _find_layered(index: Index, _: Rule | None, entry: ClassRef) -> tuple[Candidate, ...]:
+    return _candidates(index, _layered(index, entry))
 
 
 def _candidates(index: Index, subjects: Iterable[Subject]) -> tuple[Candidate, ...]:
@@ -226,6 +239,17 @@ def _dormant(index: Index, entry: ClassRef, switches: frozenset[str]) -> Iterato
             yield from _roots(index, entry, instance, writes, stacks, "")
 
 
+def _layered(index: Index, entry: ClassRef) -> Iterator[Subject]:
+    """Objects of a served class that own layers, and whose methods are given the batch."""
+    batch = index.profile.entries.batch
+    for instance in dict.fromkeys(_reachable(index, Instance(entry), REACHED_DEPTH)):
+        stacks = index.stacks_of(instance)
+        for found in _roots(index, entry, instance, (), stacks, "") if stacks else ():
+            function = index.modules.function(found.root)
+            if function is not None and (not batch or batch in parameters(function.node)):
+                yield replace(found, dormant=False)
+
+
 def _switches_of(index: Index, cls: ClassRef, switches: frozenset[str]) -> frozenset[str]:
     found = index.modules.method(cls, index.profile.modules.call)
     return index.attributes_of(found[0]) & switches if found is not None else frozenset()
@@ -253,4 +277,5 @@ def _find_features(index: Index, _: Rule | None, entry: ClassRef) -> tuple[Featu
 SERVED = Stage("served", _find_served, str, tuple[ClassRef, ...], str)
 FEATURES = Stage("features", _find_features, ClassRef, tuple[Feature, ...], lambda x: x.file)
 ARMED = Stage("armed", _find_armed, ClassRef, Armed, lambda x: x.file)
+LAYERED = Stage("layered", _find_layered, ClassRef, tuple[Candidate, ...], lambda x: x.file)
 DORMANT = Stage("dormant", _find_dormant, Silent, tuple[Candidate, ...], lambda x: x.entry.file)

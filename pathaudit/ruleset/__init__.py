@@ -1,8 +1,14 @@
 """Rules and framework profiles as data, and the loader that reads them from YAML."""
 
-from pathaudit.ruleset.loading import PROFILE_FILE, load_ruleset, rules_directory
-from pathaudit.ruleset.patterns import text_pattern
+from pathaudit.ruleset.loading import (
+    PROFILE_FILE,
+    load_own_rules,
+    load_ruleset,
+    rules_directory,
+)
+from pathaudit.ruleset.patterns import call_pattern, text_pattern
 from pathaudit.ruleset.profile import (
+    Additions,
     Anchor,
     Assumption,
     Drafts,
@@ -28,6 +34,7 @@ from pathaudit.ruleset.rules import (
 
 __all__ = [
     "PROFILE_FILE",
+    "Additions",
     "Anchor",
     "AnyRule",
     "Assumption",
@@ -47,6 +54,8 @@ __all__ = [
     "Ruleset",
     "StackConstructor",
     "Stacks",
+    "call_pattern",
+    "load_own_rules",
     "load_ruleset",
     "rules_directory",
     "text_pattern",

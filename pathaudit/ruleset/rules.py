@@ -9,18 +9,21 @@ from pathaudit.ruleset.profile import Profile
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """One invariant. Prose fields are plain text; ``message`` may have fields in braces."""
+    """One invariant. Prose fields are plain text; ``message`` may have fields in braces.
+
+    Prose that is left out is left out of pages and findings.
+    """
 
     id: str
     title: str
     severity: Severity
     message: str
-    at: str
-    why: str
-    use_instead: str
-    limits: str
-    references: tuple[str, ...]
-    since: str
+    at: str = ""
+    why: str = ""
+    use_instead: str = ""
+    limits: str = ""
+    references: tuple[str, ...] = ()
+    since: str = ""
     severity_by_entry: dict[str, Severity] = {}
 
     def severity_of(self, method: str) -> Severity:
@@ -28,9 +31,12 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_fi
 
 
 class CoversRule(Rule, frozen=True, kw_only=True, tag="covers"):
-    """Each run of a layer comes with the required event. ``message`` may use ``{layers}``."""
+    """Each run of a layer comes with the required event. ``message`` may use ``{layers}``.
 
-    subject: Literal["features"]
+    ``require`` is an event of the profile, or the pattern of a call.
+    """
+
+    subject: Literal["features", "layers"]
     trigger: Literal["runs-layers"]
     require: str
     scope: Literal["iteration"]
