@@ -1,6 +1,7 @@
 """Options that several commands have, and what they open."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 import click
@@ -32,13 +33,18 @@ color_option = click.option(
 )
 
 
-def open_inputs(target: str | None, rules: tuple[str, ...] = ()) -> "tuple[SourceTree, Ruleset]":
+def open_inputs(
+    target: str | None, rules: tuple[str, ...] = (), own: tuple[str, ...] = ()
+) -> "tuple[SourceTree, Ruleset]":
     """Open a source tree, the installed package without a ``target``, and load rules by their id.
+
+    ``own`` are directories of rules that come on top of the shipped ones.
 
     Raises ``SourceError``, ``RuleError`` or ``UsageError`` where that fails.
     """
     from pathaudit.ruleset import load_ruleset, rules_directory
     from pathaudit.sources import open_source
 
-    ruleset = load_ruleset(rules_directory() / FRAMEWORK, only=rules)
+    extra = tuple(Path(directory) for directory in own)
+    ruleset = load_ruleset(rules_directory() / FRAMEWORK, only=rules, extra=extra)
     return open_source(target, ruleset.profile.package), ruleset

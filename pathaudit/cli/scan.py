@@ -25,13 +25,21 @@ Examples:
   pathaudit scan --entry DeepseekV3ForCausalLM
   pathaudit scan --format json --output report.json
   pathaudit scan --fail-on never | less       look, and never fail
+  pathaudit scan --rules ours --rule skipped-tap
 """
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("tree", required=False)
 @click.option(
-    "--rule", "rules", metavar="ID", multiple=True, help="Check only this rule; repeatable."
+    "--rule", "chosen", metavar="ID", multiple=True, help="Check only this rule; repeatable."
+)
+@click.option(
+    "--rules",
+    "own",
+    metavar="DIR",
+    multiple=True,
+    help="Check the rules of a directory of your own, too; repeatable.",
 )
 @click.option("--entry", metavar="ARCHITECTURE", help="Audit only this served class.")
 @click.option(
@@ -59,7 +67,8 @@ def scan(
     context: click.Context,
     tree: str | None,
     *,
-    rules: tuple[str, ...],
+    chosen: tuple[str, ...],
+    own: tuple[str, ...],
     entry: str | None,
     fail_on: FailOn,
     strict: bool,
@@ -78,7 +87,7 @@ def scan(
     started = time.perf_counter()
     if output is not None:
         check_output(output)
-    source, report = _audit(tree, rules, entry)
+    source, report = _audit(tree, chosen, own, entry)
 
     def render(out: TextIO) -> None:
         if form == "json":
@@ -92,9 +101,9 @@ def scan(
 
 
 def _audit(
-    target: str | None, rules: tuple[str, ...], entry: str | None
+    target: str | None, chosen: tuple[str, ...], own: tuple[str, ...], entry: str | None
 ) -> "tuple[SourceTree, Report]":
-    source, ruleset = open_inputs(target, rules)
+    source, ruleset = open_inputs(target, chosen, own)
 
     # Parsing is the slowest thing to import, and the mistakes above need none of it.
     from pathaudit.audit import audit
