@@ -21,6 +21,7 @@ from pathaudit.cli.scan import FailOn
 from pathaudit.errors import UsageError
 from pathaudit.reporters import text as text_reporter
 from pathaudit.results import Report, Severity
+from tests.labels import shipped_rules
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "two_batch_overlap"
@@ -302,7 +303,7 @@ def test_json_is_the_same_each_time_and_names_what_was_asked() -> None:
     first, second = (run("scan", EXAMPLE, "--format", "json").stdout for _ in range(2))
     report = json.loads(first)
     assert first == second
-    assert report["rules"] == ["skipped-aux-capture"]
+    assert report["rules"] == [rule.id for rule in shipped_rules().rules]
     assert f"pathaudit {__version__}" == report["tool"]
 
 
@@ -334,7 +335,17 @@ def test_a_file_that_cannot_be_read_has_no_excerpt(monkeypatch: pytest.MonkeyPat
     assert run("scan", EXAMPLE).exit_code == 1
 
 
-COMMANDS = ["explain", "graph", "rules", "rules list", "rules schema", "rules test", "scan"]
+COMMANDS = [
+    "explain",
+    "graph",
+    "rules",
+    "rules docs",
+    "rules list",
+    "rules new",
+    "rules schema",
+    "rules test",
+    "scan",
+]
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])

@@ -216,3 +216,24 @@ def merged(states: Iterable[State]) -> list[State]:
             state = msgspec.structs.replace(state, condition=condition)
         groups[key] = state
     return list(groups.values())
+
+
+class Ends(Struct, frozen=True, eq=False):
+    """The states with which statements end, by how they are left; raising is no end."""
+
+    running: tuple[State, ...] = ()
+    returned: tuple[State, ...] = ()
+    broke: tuple[State, ...] = ()
+    continued: tuple[State, ...] = ()
+
+
+def kinds_of(ends: Ends) -> tuple[tuple[State, ...], ...]:
+    """The states by how the statements are left."""
+    return ends.running, ends.returned, ends.broke, ends.continued
+
+
+def joined(parts: Iterable[Ends]) -> Ends:
+    """All ends of several ways through some statements."""
+    columns = zip(*(kinds_of(part) for part in parts), strict=True)
+    joined = [tuple(merged(state for states in column for state in states)) for column in columns]
+    return Ends(*joined) if joined else Ends()

@@ -20,7 +20,7 @@ from pathaudit.check.precedes_names import (
     without_bound,
     without_targets,
 )
-from pathaudit.check.precedes_state import Event, Place, State, merged
+from pathaudit.check.precedes_state import Ends, Event, Place, State, joined, kinds_of, merged
 from pathaudit.check.precedes_tests import formula_of, literals_of, object_path, placed
 from pathaudit.conditions import Literal
 from pathaudit.index import ClassRef, FunctionRef
@@ -34,15 +34,6 @@ DEPTH = 8
 
 class PathsExceeded(Exception):  # noqa: N818 - a limit that was reached, no error
     """A function has more paths than are walked."""
-
-
-class Ends(Struct, frozen=True, eq=False):
-    """The states with which statements end, by how they are left; raising is no end."""
-
-    running: tuple[State, ...] = ()
-    returned: tuple[State, ...] = ()
-    broke: tuple[State, ...] = ()
-    continued: tuple[State, ...] = ()
 
 
 class Frame(Struct, frozen=True, eq=False):
@@ -84,7 +75,7 @@ class Walker:
             running = merged(state for end in ends for state in end.running)
             if len(running) > STATES:
                 raise PathsExceeded
-        return msgspec.structs.replace(_joined(left), running=tuple(running))
+        return msgspec.structs.replace(joined(left), running=tuple(running))
 
     def _statement(self, statement: ir.Statement, state: State, frame: Frame) -> Ends:  # noqa: C901
         if not self._matters(statement):
@@ -143,7 +134,7 @@ class Walker:
                 self._told |= literals_of(formula)
             for arm, holds in ((body, formula), (orelse, opposite(formula))):
                 found.append(self._body(arm, self._narrowed(before, holds), frame))
-        return _joined(found)
+        return joined(found)
 
     def _loop(self, statement: ir.Loop, state: State, frame: Frame) -> Ends:
         """No round, one, or two; a loop over ``True`` is left by jumps only."""
@@ -162,7 +153,7 @@ class Walker:
             entering = [*ends.running, *ends.continued]
         after = self._body(statement.orelse, merged(leaving), frame)
         broke = tuple(x for end in found for x in end.broke)
-        kept = _joined([*found, after])
+        kept = joined([*found, after])
         return Ends(
             tuple(merged((*after.running, *broke))), kept.returned, after.broke, after.continued
         )
@@ -196,15 +187,15 @@ class Walker:
             self._body(handler.body, merged(around), frame) for handler in statement.handlers
         ]
         whole = self._body(statement.orelse, running, frame)
-        return self._finally(_joined([*left, *handled, whole]), statement.final, frame)
+        return self._finally(joined([*left, *handled, whole]), statement.final, frame)
 
     def _finally(self, ends: Ends, final: tuple[ir.Statement, ...], frame: Frame) -> Ends:
         if not final:
             return ends
-        after = [self._body(final, merged(states), frame) for states in _kinds(ends)]
-        jumps = _joined([msgspec.structs.replace(item, running=()) for item in after])
+        after = [self._body(final, merged(states), frame) for states in kinds_of(ends)]
+        jumps = joined([msgspec.structs.replace(item, running=()) for item in after])
         running, returned, broke, continued = (item.running for item in after)
-        return _joined([Ends(running, returned, broke, continued), jumps])
+        return joined([Ends(running, returned, broke, continued), jumps])
 
     def _match(self, statement: ir.Match, state: State, frame: Frame) -> Ends:
         found = []
@@ -218,7 +209,7 @@ class Walker:
                     passed += self._narrowed(before, opposite(test)) if test else [before]
             found.append(self._body(case.body, merged(taken), frame))
             rest = merged(passed)
-        return _joined([*found, Ends(tuple(rest))])
+        return joined([*found, Ends(tuple(rest))])
 
     def _narrowed(self, state: State, formula: Formula) -> list[State]:
         found = state.narrowed(formula, self._told)
@@ -336,16 +327,3 @@ def _case_test(statement: ir.Match, case: ir.Case, state: State) -> Formula | No
         return None
     comparison = ir.Compare("==", statement.subject, case.pattern)
     return formula_of(placed(comparison, state.names))
-
-
-# ---- ends -------------------------------------------------------------------------------------
-
-
-def _kinds(ends: Ends) -> tuple[tuple[State, ...], ...]:
-    return ends.running, ends.returned, ends.broke, ends.continued
-
-
-def _joined(parts: Iterable[Ends]) -> Ends:
-    columns = zip(*(_kinds(part) for part in parts), strict=True)
-    joined = [tuple(merged(state for states in column for state in states)) for column in columns]
-    return Ends(*joined) if joined else Ends()
