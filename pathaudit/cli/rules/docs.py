@@ -30,6 +30,7 @@ def docs(directory: str | None, output: str) -> None:
     Pages that are there already are written anew.
     """
     from pathaudit.cli.rule_markdown import rule_pages
+    from pathaudit.reporters.phrases import counted
     from pathaudit.ruleset import load_own_rules, load_ruleset, rules_directory
 
     shipped = rules_directory() / FRAMEWORK
@@ -44,7 +45,7 @@ def docs(directory: str | None, output: str) -> None:
         raise UsageError(f"{output}: cannot be written: {error.strerror}") from error
     for name, text in rule_pages(rules).items():
         write_report(str(Path(output) / name), partial(_write, text))
-    click.echo(f"wrote {len(rules.rules)} pages to {output}")
+    click.echo(f"wrote {counted(len(rules.rules), 'page')} to {output}")
 
 
 def _write(text: str, out: TextIO) -> None:

@@ -118,7 +118,8 @@ def new_rule(name: str, directory: str) -> None:
 def _check(name: str, folder: Path) -> None:
     from pathaudit.ruleset import rules_directory
 
-    if re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) is None:
+    # The profile stands beside the rules.
+    if re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) is None or name == "profile":
         hint = "small letters and digits, with dashes between them: skipped-tap"
         raise UsageError(f"{name!r} is no id of a rule", hint)
     if (rules_directory() / FRAMEWORK / f"{name}.yaml").exists():
