@@ -260,3 +260,9 @@ def test_pages_need_a_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = run("rules", "docs", "--output", tmp_path / "file")
     assert (result.exit_code, "cannot be written" in result.stderr) == (2, True)
+
+
+def test_the_readme_shows_the_rule_of_the_example() -> None:
+    lines = (OWN / "skipped-tap.yaml").read_text().splitlines(keepends=True)
+    rule = "".join(line for line in lines if not line.startswith("#"))
+    assert f"```yaml\n{rule}```\n" in (ROOT / "README.md").read_text()
