@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from pathaudit.check.answer import Answer, Fault, merge_faults
 from pathaudit.check.precedes_calls import Scene
-from pathaudit.check.precedes_state import Late, Place, State
+from pathaudit.check.precedes_state import Late, Place
 from pathaudit.check.precedes_walk import PathsExceeded, Walker
 from pathaudit.conditions import Conjunction, PathCondition, disjoin, render, simplify
 from pathaudit.index import FunctionRef, Index, compile_globs
@@ -81,29 +81,29 @@ def _find_late(index: Index, rule: Rule | None, item: Frozen) -> Ordered:
     gaps = []
     for ref in roots:
         try:
-            states = Walker(scene, index.modules.owner(ref)).walk(ref)
+            walked = Walker(scene, index.modules.owner(ref)).walk(ref)
         except PathsExceeded:
             gaps.append(_gap(index, ref))
             continue
-        for case in _confirmed(ref, states):
+        for case in _exact(ref, walked):
             found.setdefault(case.late.event.place, []).append(case)
     faults = tuple(_fault(rule, _nearest(cases)) for _, cases in sorted(found.items()))
     return Ordered(faults, tuple(gaps), len(roots))
 
 
 class Case(Struct, frozen=True):
-    """What is late at an end of a function, and when."""
+    """What is late in a function, and when."""
 
     root: FunctionRef
     late: Late
     condition: PathCondition
 
 
-def _confirmed(root: FunctionRef, states: Iterable[State]) -> Iterator[Case]:
-    """What is late at the ends of a function; a condition that was weakened proves nothing."""
-    for state in states:
-        exact = tuple(x for x in state.condition.alternatives if not x.weakened)
-        for late in state.late if exact else ():
+def _exact(root: FunctionRef, walked: dict[Late, PathCondition]) -> Iterator[Case]:
+    """What was found in a function; a condition that was weakened on the way proves nothing."""
+    for late, condition in walked.items():
+        exact = tuple(x for x in condition.alternatives if not x.weakened)
+        if exact:
             yield Case(root, late, PathCondition(exact))
 
 

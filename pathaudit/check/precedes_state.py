@@ -77,9 +77,11 @@ class State(Struct, frozen=True, eq=False):
     """One path. ``names`` are those of the function that runs, in terms of the one under audit.
 
     ``unsure`` are attributes that a freezing call stored: a test of one decides at run time.
+    ``told`` is what tests say that decide on an event: nothing else is kept of a test.
     """
 
     names: dict[str, ir.Expression]
+    told: frozenset[Literal] = frozenset()
     condition: PathCondition = ALWAYS
     frozen: tuple[Frozen, ...] = ()
     done: frozenset[Setting] = frozenset()
@@ -125,8 +127,8 @@ class State(Struct, frozen=True, eq=False):
 
     # ---- what is known ----
 
-    def narrowed(self, formula: Formula, told: frozenset[Literal]) -> "State | None":
-        """The state where a test holds, as far as ``told`` speaks of it; ``None`` if nowhere."""
+    def narrowed(self, formula: Formula) -> "State | None":
+        """The state where a test holds, as far as that is kept; ``None`` if nowhere."""
         expanded = alternatives(formula)
         if expanded is None:
             parts = self.condition.alternatives
@@ -134,7 +136,7 @@ class State(Struct, frozen=True, eq=False):
             return msgspec.structs.replace(self, condition=PathCondition(weak))
         found: PathCondition | None = None
         for literals in expanded:
-            part = conjoin(self.condition, literals & told, frozenset())
+            part = conjoin(self.condition, literals & self.told, frozenset())
             if part is not None:
                 found = part if found is None else disjoin(found, part)
         return None if found is None else msgspec.structs.replace(self, condition=found)
@@ -157,7 +159,8 @@ class State(Struct, frozen=True, eq=False):
         state = self.forget(path)
         if not isinstance(value, ir.Constant):
             return state
-        condition = conjoin(state.condition, [_known(path, value)], frozenset())
+        known = frozenset([_known(path, value)]) & self.told
+        condition = conjoin(state.condition, known, frozenset())
         return msgspec.structs.replace(state, condition=condition or state.condition)
 
     def renewed(self, name: str) -> "State":

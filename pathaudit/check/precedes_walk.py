@@ -20,9 +20,9 @@ from pathaudit.check.precedes_names import (
     without_bound,
     without_targets,
 )
-from pathaudit.check.precedes_state import Ends, Event, Place, State, joined, kinds_of, merged
+from pathaudit.check.precedes_state import Ends, Event, Late, Place, State, joined, kinds_of, merged
 from pathaudit.check.precedes_tests import formula_of, literals_of, object_path, placed
-from pathaudit.conditions import Literal
+from pathaudit.conditions import Literal, PathCondition, disjoin
 from pathaudit.index import ClassRef, FunctionRef
 from pathaudit.lower import render
 from pathaudit.paths.formulas import Formula, opposite
@@ -49,20 +49,32 @@ class Walker:
     def __init__(self, scene: Scene, root: ClassRef | None) -> None:
         self._scene = scene
         self._root = root
-        # What the tests say that decide on an event; anything else is not kept.
+        # What the tests say that decide on an event, and when what is late was called.
         self._told: frozenset[Literal] = frozenset()
+        self._when: dict[Late, PathCondition] = {}
 
-    def walk(self, ref: FunctionRef) -> list[State]:
-        """The states at the ends of all paths that do not raise; raises ``PathsExceeded``.
+    def walk(self, ref: FunctionRef) -> dict[Late, PathCondition]:
+        """What is late at the end of a path that does not raise, and when it was called.
 
-        The first time is to learn which tests decide on an event.
+        Raises ``PathsExceeded``. The first time is to learn which tests decide on an event.
         """
         function = self._scene.lowered(ref)
         if function is None:
-            return []
+            return {}
         self._body(function.body, [State({})], Frame(ref))
-        ends = self._body(function.body, [State({})], Frame(ref))
-        return merged((*ends.running, *ends.returned))
+        self._when.clear()
+        ends = self._body(function.body, [State({}, self._told)], Frame(ref))
+        return self._confirmed((*ends.running, *ends.returned))
+
+    def _confirmed(self, states: Iterable[State]) -> dict[Late, PathCondition]:
+        later: dict[Late, set[str]] = {}
+        for late in (late for state in states for late in state.late):
+            called = msgspec.structs.replace(late, later=())
+            later.setdefault(called, set()).update(late.later)
+        return {
+            msgspec.structs.replace(late, later=tuple(sorted(later[late]))): self._when[late]
+            for late in sorted(later)
+        }
 
     # ---- statements ----
 
@@ -212,7 +224,7 @@ class Walker:
         return joined([*found, Ends(tuple(rest))])
 
     def _narrowed(self, state: State, formula: Formula) -> list[State]:
-        found = state.narrowed(formula, self._told)
+        found = state.narrowed(formula)
         return [] if found is None else [found]
 
     # ---- expressions ----
@@ -271,7 +283,7 @@ class Walker:
             return [state]
         number = self._scene.configures(name)
         if number is not None:
-            return [state.configure(self._event(node, name, state, frame), number)]
+            return [self._configured(self._event(node, name, state, frame), number, state)]
         receiver = receiver_of(node, state)
         callee = self._scene.callee(node, frame.ref, self._root, object_path(receiver))
         states = [state]
@@ -284,6 +296,14 @@ class Walker:
             stored_paths = self._scene.stored_by(held, self._root)
             states = [before.freeze(event, stored_paths) for before in states]
         return states
+
+    def _configured(self, event: Event, number: int, state: State) -> State:
+        after = state.configure(event, number)
+        for late in after.late - state.late:
+            known = self._when.get(late)
+            condition = state.condition
+            self._when[late] = condition if known is None else disjoin(known, condition)
+        return after
 
     def _event(self, node: ir.Call, name: str, state: State, frame: Frame) -> Event:
         """The call as an event; its object is the receiver, or else the first argument."""
