@@ -153,6 +153,14 @@ BODIES = {
     ),
     "only if the first is not done": (f"self.ready or {FREEZE}\nif self.ready:\n    {SET}", []),
     "arms of an expression": (f"x = {FREEZE} if self.cuda else {SET}", []),
+    "an arm of an expression excludes it": (
+        f"x = {FREEZE} if self.cuda else None\nif not self.cuda:\n    {SET}",
+        [],
+    ),
+    "a case excludes it": (
+        f"match self.kind:\n    case 'a':\n        {FREEZE}\nif self.kind == 'b':\n    {SET}",
+        [],
+    ),
     "not now": (f"{FREEZE}\nself.later = lambda: {SET}", []),
     "a nested function": (f"{FREEZE}\ndef later():\n    {SET}\nself.later = later", []),
     "cases": (f"match self.kind:\n    case 'a':\n        {FREEZE}\n    case _:\n        {SET}", []),

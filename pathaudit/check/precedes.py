@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from pathaudit.check.answer import Answer, Fault, merge_faults
 from pathaudit.check.precedes_calls import Scene
-from pathaudit.check.precedes_state import Late, Place
-from pathaudit.check.precedes_walk import PathsExceeded, Walker
+from pathaudit.check.precedes_state import Late, PathsExceeded, Place
+from pathaudit.check.precedes_walk import Walker
 from pathaudit.conditions import Conjunction, PathCondition, disjoin, render, simplify
 from pathaudit.index import FunctionRef, Index, compile_globs
 from pathaudit.paths import plain

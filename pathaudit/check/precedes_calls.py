@@ -9,13 +9,20 @@ from functools import lru_cache
 from msgspec import Struct
 
 from pathaudit import ir
+from pathaudit.check.precedes_names import receiver_of
+from pathaudit.check.precedes_state import Event, Frame, Place, State
+from pathaudit.check.precedes_tests import object_path, placed
+from pathaudit.conditions import Literal, Test
 from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index, Instance
-from pathaudit.lower import LoweringError, lower_function
+from pathaudit.lower import LoweringError, lower_function, render
 from pathaudit.paths.walking import all_statements, dotted, last_name, own_expressions, walk
 from pathaudit.ruleset import PrecedesRule
 
 # How far functions are looked for that lead to an event by the names they call.
 ROUNDS = 6
+
+# An object that may be of more classes is not followed.
+CLASSES = 4
 
 
 _Predicate = Callable[[str], bool]
@@ -23,10 +30,14 @@ _CALL = re.compile(r"(?<!def )\b([A-Za-z_]\w*)\s*\(")
 
 
 class Callee(Struct, frozen=True):
-    """A function of the tree that a call runs; ``receiver`` is its object, if it has one."""
+    """A function of the tree that a call runs; ``receiver`` is its object, if it has one.
+
+    Where the object may be of several classes, ``when`` says that it is of this one.
+    """
 
     ref: FunctionRef
     receiver: ir.Expression | None
+    when: Literal | None = None
 
 
 class Scene:
@@ -46,6 +57,9 @@ class Scene:
 
     def freezes(self, name: str) -> bool:
         return _matches(name, self.rule.freeze)
+
+    def is_freeze(self, node: ir.Expression) -> bool:
+        return isinstance(node, ir.Call) and self.freezes(last_name(node.function))
 
     def configures(self, name: str) -> int | None:
         """The number of the entry under ``configure`` that a call of this name fits."""
@@ -94,13 +108,26 @@ class Scene:
 
     def _names(self, ref: FunctionRef) -> frozenset[str]:
         if ref not in self._called:
-            function = self._functions[ref]
-            outline = self.index.modules.outline(ref.file)
-            lines = outline.lines[function.line - 1 : function.last] if outline else []
+            function = self._functions.get(ref)
+            outline = self.index.modules.outline(ref.file) if function else None
+            lines = outline.lines[function.line - 1 : function.last] if outline and function else []
             self._called[ref] = _called_names("".join(lines))
         return self._called[ref]
 
     # ---- calls ----
+
+    def event(self, node: ir.Call, state: State, frame: Frame) -> Event:
+        """The call as an event; its object is the receiver, or else the first argument."""
+        given = [placed(item.value, state.names) for item in node.arguments]
+        paths = [object_path(item) for item in (receiver_of(node, state), *given[:1])]
+        objects = [x for x in paths if x and self._is_object(x.split(".")[0], frame.ref)]
+        texts = (
+            f"{item.star}{item.keyword or ''}={render(value)}"
+            for item, value in zip(node.arguments, given, strict=True)
+        )
+        place = Place(frame.ref.file, node.region, frame.ref.qualname)
+        name = last_name(node.function)
+        return Event(name, tuple(objects[:1]), ", ".join(texts), place, frame.chain)
 
     def holds_event(self, statements: tuple[ir.Statement, ...]) -> bool:
         """Does a call that matters stand in some statements, at any depth?"""
@@ -127,36 +154,49 @@ class Scene:
                     self._lowered[ref] = lower_function(outline.lines, function.node)
         return self._lowered[ref]
 
-    def callee(
+    def callees(
         self, node: ir.Call, inside: FunctionRef, root: ClassRef | None, receiver: str
-    ) -> Callee | None:
-        """The one function that a call runs, if it stands in these files.
+    ) -> tuple[Callee, ...]:
+        """The functions that a call may run; those of other files hold no event.
 
         ``inside`` is the function that calls, ``root`` the class that ``self`` of the function
         under audit has, ``receiver`` the path of the object whose method is called.
         """
-        found = self._resolved(node, inside, root, receiver)
-        return found if found is not None and found.ref in self._functions else None
+        found = tuple(self._resolved(node, inside, root, receiver))
+        return found if len(found) <= CLASSES else ()
 
     def _resolved(
         self, node: ir.Call, inside: FunctionRef, root: ClassRef | None, receiver: str
-    ) -> Callee | None:
+    ) -> Iterator[Callee]:
         modules = self.index.modules
         name = last_name(node.function)
         owner = modules.owner(inside)
         match node.function:
             case ir.Attribute(ir.Call(ir.Name("super"), _, _)) if owner is not None:
                 method = modules.method(owner, name, after=owner)
-                return Callee(method[0], ir.Name("self")) if method else None
+                if method is not None:
+                    yield Callee(method[0], ir.Name("self"))
             case ir.Attribute(value, _) if receiver.split(".")[0] == "self" and root is not None:
-                path = tuple(receiver.split(".")[1:])
-                held = self.index.types.along([Instance(root)], path)
-                methods = {modules.method(item.cls, name) for item in held} - {None}
-                refs = {method[0] for method in methods if method is not None}
-                return Callee(refs.pop(), value) if len(refs) == 1 else None
+                yield from self._methods(name, value, root, receiver)
             case _:
                 ref = self._named(node.function, inside)
-                return Callee(ref, None) if ref is not None else None
+                if ref is not None:
+                    yield Callee(ref, None)
+
+    def _methods(
+        self, name: str, value: ir.Expression, root: ClassRef, receiver: str
+    ) -> Iterator[Callee]:
+        """The method of that name in each class that an object may have."""
+        held = self.index.types.along([Instance(root)], receiver.split(".")[1:])
+        classes = dict.fromkeys(item.cls for item in held)
+        methods = {cls: self.index.modules.method(cls, name) for cls in classes}
+        refs = {method[0] for method in methods.values() if method is not None}
+        if len(refs) == 1:
+            yield Callee(refs.pop(), value)
+            return
+        for cls, method in methods.items():
+            if method is not None:
+                yield Callee(method[0], value, Test("equals", f"type({receiver})", cls.name))
 
     def _named(self, node: ir.Expression, inside: FunctionRef) -> FunctionRef | None:
         """A function that is called by its own name, imported here or at the top."""
@@ -172,7 +212,7 @@ class Scene:
         found = modules.resolve(inside.file, text) if text else None
         return found if isinstance(found, FunctionRef) else None
 
-    def is_object(self, name: str, inside: FunctionRef) -> bool:
+    def _is_object(self, name: str, inside: FunctionRef) -> bool:
         """Is a name that of an object, not of a module, class or function?"""
         return self.index.modules.resolve(inside.file, name) is None
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from pathaudit import ir
 from pathaudit.check.precedes_tests import about, marked, mentions, related, text_of
 from pathaudit.conditions import ALWAYS, Conjunction, Literal, PathCondition, Test, conjoin, disjoin
+from pathaudit.index import FunctionRef
 from pathaudit.paths.formulas import Formula, alternatives
 
 NOTHING: frozenset[str] = frozenset()
@@ -240,3 +241,14 @@ def joined(parts: Iterable[Ends]) -> Ends:
     columns = zip(*(kinds_of(part) for part in parts), strict=True)
     joined = [tuple(merged(state for states in column for state in states)) for column in columns]
     return Ends(*joined) if joined else Ends()
+
+
+class PathsExceeded(Exception):  # noqa: N818 - a limit that was reached, no error
+    """A function has more paths than are walked."""
+
+
+class Frame(Struct, frozen=True, eq=False):
+    """The function that runs; ``chain`` are the calls that lead to it."""
+
+    ref: FunctionRef
+    chain: tuple[Place, ...] = ()

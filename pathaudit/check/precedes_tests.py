@@ -172,3 +172,16 @@ def literals_of(formula: Formula) -> frozenset[Literal]:
             return frozenset((literal, negate(literal)))
         case All(parts) | Some(parts):
             return frozenset().union(*(literals_of(part) for part in parts))
+
+
+def loop_test(statement: ir.Loop, names: Names) -> Formula | None:
+    """The test of a ``while``."""
+    return None if statement.test is None else formula_of(placed(statement.test, names))
+
+
+def case_test(statement: ir.Match, case: ir.Case, names: Names) -> Formula | None:
+    """What an arm of ``match`` says of its subject; ``None`` where it may match or not."""
+    if case.pattern is None or case.guard is not None:
+        return None
+    comparison = ir.Compare("==", statement.subject, case.pattern)
+    return formula_of(placed(comparison, names))

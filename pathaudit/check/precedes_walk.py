@@ -8,7 +8,6 @@ first did not, a third would not either, because a state keeps one event of a ki
 from collections.abc import Iterable
 
 import msgspec
-from msgspec import Struct
 
 from pathaudit import ir
 from pathaudit.check.precedes_calls import Callee, Scene
@@ -20,27 +19,33 @@ from pathaudit.check.precedes_names import (
     without_bound,
     without_targets,
 )
-from pathaudit.check.precedes_state import Ends, Event, Late, Place, State, joined, kinds_of, merged
-from pathaudit.check.precedes_tests import formula_of, literals_of, object_path, placed
+from pathaudit.check.precedes_state import (
+    Ends,
+    Event,
+    Frame,
+    Late,
+    PathsExceeded,
+    Place,
+    State,
+    joined,
+    kinds_of,
+    merged,
+)
+from pathaudit.check.precedes_tests import (
+    case_test,
+    formula_of,
+    literals_of,
+    loop_test,
+    object_path,
+    placed,
+)
 from pathaudit.conditions import Literal, PathCondition, disjoin
 from pathaudit.index import ClassRef, FunctionRef
-from pathaudit.lower import render
-from pathaudit.paths.formulas import Formula, opposite
+from pathaudit.paths.formulas import TRUE, Atom, Formula, opposite
 from pathaudit.paths.walking import all_statements, children, last_name
 
-STATES = 96
+STATES = 400
 DEPTH = 8
-
-
-class PathsExceeded(Exception):  # noqa: N818 - a limit that was reached, no error
-    """A function has more paths than are walked."""
-
-
-class Frame(Struct, frozen=True, eq=False):
-    """The function that runs; ``chain`` are the calls that lead to it."""
-
-    ref: FunctionRef
-    chain: tuple[Place, ...] = ()
 
 
 class Walker:
@@ -93,8 +98,8 @@ class Walker:
         if not self._matters(statement):
             return Ends((without_bound(statement, state),))
         match statement:
-            case ir.Branch(test, body, orelse, _):
-                return self._branch(statement, test, body, orelse, state, frame)
+            case ir.Branch():
+                return self._branch(statement, state, frame)
             case ir.Loop():
                 return self._loop(statement, state, frame)
             case ir.With():
@@ -130,21 +135,14 @@ class Walker:
         inner = all_statements((statement,))
         return self._scene.holds_event((statement,)) or any(isinstance(x, ir.Exit) for x in inner)
 
-    def _branch(
-        self,
-        statement: ir.Branch,
-        test: ir.Expression,
-        body: tuple[ir.Statement, ...],
-        orelse: tuple[ir.Statement, ...],
-        state: State,
-        frame: Frame,
-    ) -> Ends:
+    def _branch(self, statement: ir.Branch, state: State, frame: Frame) -> Ends:
         found = []
-        for before in self._expression(test, state, frame):
-            formula = formula_of(placed(test, before.names))
+        for before in self._expression(statement.test, state, frame):
+            formula = formula_of(placed(statement.test, before.names))
             if self._scene.holds_event((statement,)):
-                self._told |= literals_of(formula)
-            for arm, holds in ((body, formula), (orelse, opposite(formula))):
+                self._tell(formula)
+            arms = ((statement.body, formula), (statement.orelse, opposite(formula)))
+            for arm, holds in arms:
                 found.append(self._body(arm, self._narrowed(before, holds), frame))
         return joined(found)
 
@@ -157,9 +155,9 @@ class Walker:
             rounds: list[State] = []
             for before in merged(next_round(statement, item) for item in entering):
                 for tested in self._optional(statement.test, before, frame):
-                    test = _test_of(statement, tested)
-                    leaving += self._narrowed(tested, opposite(test)) if test else [tested]
-                    rounds += self._narrowed(tested, test) if test else [tested]
+                    test = loop_test(statement, tested.names)
+                    leaving += self._narrowed(tested, opposite(test) if test else TRUE)
+                    rounds += self._narrowed(tested, test or TRUE)
             ends = self._body(statement.body, merged(rounds), frame)
             found.append(ends)
             entering = [*ends.running, *ends.continued]
@@ -173,7 +171,7 @@ class Walker:
     def _with(self, statement: ir.With, state: State, frame: Frame) -> Ends:
         """What a ``with`` freezes, it freezes with all that is done inside."""
         states = [state]
-        freezing = [x.manager for x in statement.items if self._is_freeze(x.manager)]
+        freezing = [x.manager for x in statement.items if self._scene.is_freeze(x.manager)]
         for item in statement.items:
             if item.manager not in freezing:
                 states = [y for x in states for y in self._expression(item.manager, x, frame)]
@@ -183,9 +181,6 @@ class Walker:
             returned = [y for x in ends.returned for y in self._expression(manager, x, frame)]
             ends = Ends(tuple(running), tuple(returned), ends.broke, ends.continued)
         return ends
-
-    def _is_freeze(self, node: ir.Expression) -> bool:
-        return isinstance(node, ir.Call) and self._scene.freezes(last_name(node.function))
 
     def _try(self, statement: ir.Try, state: State, frame: Frame) -> Ends:
         """A handler starts from the states around each statement of the body."""
@@ -215,13 +210,18 @@ class Walker:
         for case in statement.cases:
             taken, passed = [], []
             for before in rest:
-                test = _case_test(statement, case, before)
-                taken += self._narrowed(before, test) if test else [before]
+                test = case_test(statement, case, before.names)
+                self._tell(test)
+                taken += self._narrowed(before, test or TRUE)
                 if not case.irrefutable:
-                    passed += self._narrowed(before, opposite(test)) if test else [before]
+                    passed += self._narrowed(before, opposite(test) if test else TRUE)
             found.append(self._body(case.body, merged(taken), frame))
             rest = merged(passed)
         return joined([*found, Ends(tuple(rest))])
+
+    def _tell(self, formula: Formula | None) -> None:
+        """An event depends on a test, if it is known what that says."""
+        self._told |= literals_of(formula or TRUE)
 
     def _narrowed(self, state: State, formula: Formula) -> list[State]:
         found = state.narrowed(formula)
@@ -257,6 +257,7 @@ class Walker:
     def _chosen(
         self, node: ir.Expression, formula: Formula, state: State, frame: Frame
     ) -> list[State]:
+        self._tell(formula)
         held = self._narrowed(state, formula)
         return [after for before in held for after in self._expression(node, before, frame)]
 
@@ -271,6 +272,7 @@ class Walker:
         found = []
         for before in states:
             formula = formula_of(placed(first, before.names))
+            self._tell(formula)
             goes_on = formula if operator == "and" else opposite(formula)
             found += self._narrowed(before, opposite(goes_on))
             for inside in self._narrowed(before, goes_on):
@@ -283,15 +285,38 @@ class Walker:
             return [state]
         number = self._scene.configures(name)
         if number is not None:
-            return [self._configured(self._event(node, name, state, frame), number, state)]
+            return [self._configured(self._scene.event(node, state, frame), number, state)]
         receiver = receiver_of(node, state)
-        callee = self._scene.callee(node, frame.ref, self._root, object_path(receiver))
+        callees = self._scene.callees(node, frame.ref, self._root, object_path(receiver))
+        found = []
+        for callee in callees or (None,):
+            chosen = self._of_class(callee, state)
+            found += [y for x in chosen for y in self._run(node, callee, receiver, x, frame)]
+        return found
+
+    def _of_class(self, callee: Callee | None, state: State) -> list[State]:
+        """The state where the object is of the class whose method runs."""
+        if callee is None or callee.when is None:
+            return [state]
+        self._tell(Atom(callee.when))
+        return self._narrowed(state, Atom(callee.when))
+
+    def _run(
+        self,
+        node: ir.Call,
+        callee: Callee | None,
+        receiver: ir.Expression,
+        state: State,
+        frame: Frame,
+    ) -> list[State]:
+        """A call that may lead to an event, or be the one that freezes."""
         states = [state]
         leads = callee is not None and self._scene.leads(callee.ref)
         if callee is not None and leads and len(frame.chain) < DEPTH:
             states = self._follow(node, callee, receiver, state, frame)
+        name = last_name(node.function)
         if self._scene.freezes(name) and not (callee and self._scene.leads_to_freeze(callee.ref)):
-            event = self._event(node, name, state, frame)
+            event = self._scene.event(node, state, frame)
             held = Callee(callee.ref, receiver) if callee else None
             stored_paths = self._scene.stored_by(held, self._root)
             states = [before.freeze(event, stored_paths) for before in states]
@@ -304,19 +329,6 @@ class Walker:
             condition = state.condition
             self._when[late] = condition if known is None else disjoin(known, condition)
         return after
-
-    def _event(self, node: ir.Call, name: str, state: State, frame: Frame) -> Event:
-        """The call as an event; its object is the receiver, or else the first argument."""
-        given = [placed(item.value, state.names) for item in node.arguments]
-        paths = [object_path(item) for item in (receiver_of(node, state), *given[:1])]
-        is_object = self._scene.is_object
-        objects = [x for x in paths if x and is_object(x.split(".")[0], frame.ref)]
-        texts = (
-            f"{item.star}{item.keyword or ''}={render(value)}"
-            for item, value in zip(node.arguments, given, strict=True)
-        )
-        place = Place(frame.ref.file, node.region, frame.ref.qualname)
-        return Event(name, tuple(objects[:1]), ", ".join(texts), place, frame.chain)
 
     def _follow(
         self, node: ir.Call, callee: Callee, receiver: ir.Expression, state: State, frame: Frame
@@ -333,17 +345,3 @@ class Walker:
         ends = self._body(function.body, [entered], inner)
         left = (*ends.running, *ends.returned)
         return merged(msgspec.structs.replace(item, names=state.names) for item in left)
-
-
-# ---- tests ------------------------------------------------------------------------------------
-
-
-def _test_of(statement: ir.Loop, state: State) -> Formula | None:
-    return None if statement.test is None else formula_of(placed(statement.test, state.names))
-
-
-def _case_test(statement: ir.Match, case: ir.Case, state: State) -> Formula | None:
-    if case.pattern is None or case.guard is not None:
-        return None
-    comparison = ir.Compare("==", statement.subject, case.pattern)
-    return formula_of(placed(comparison, state.names))
