@@ -10,12 +10,13 @@ from msgspec import Struct
 
 from pathaudit import ir
 from pathaudit.check.precedes_names import receiver_of
+from pathaudit.check.precedes_slices import holds_call, holds_event, sliced
 from pathaudit.check.precedes_state import Event, Frame, Place, State
 from pathaudit.check.precedes_tests import object_path, placed
 from pathaudit.conditions import Literal, Test
 from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index, Instance
 from pathaudit.lower import LoweringError, lower_function, render
-from pathaudit.paths.walking import all_statements, dotted, last_name, own_expressions, walk
+from pathaudit.paths.walking import dotted, last_name
 from pathaudit.ruleset import PrecedesRule
 
 # How far functions are looked for that lead to an event by the names they call.
@@ -26,6 +27,7 @@ CLASSES = 4
 
 
 _Predicate = Callable[[str], bool]
+_LOOP = re.compile(r"\b(for|while)\b")
 _CALL = re.compile(r"(?<!def )\b([A-Za-z_]\w*)\s*\(")
 
 
@@ -49,6 +51,8 @@ class Scene:
         self._files = frozenset(files)
         self._lowered: dict[FunctionRef, ir.Function | None] = {}
         self._called: dict[FunctionRef, frozenset[str]] = {}
+        self._eventful: dict[int, bool] = {}
+        self._mattering: dict[str, bool] = {}
         self._functions = dict(_functions(index, files))
         self._freezing = self._leading(self.freezes)
         self._configuring = self._leading(lambda name: self.configures(name) is not None)
@@ -68,19 +72,30 @@ class Scene:
 
     def matters(self, name: str) -> bool:
         """Is a call of this name an event, or may it lead to one?"""
-        known = name in self._freezing or name in self._configuring
-        return known or self.freezes(name) or self.configures(name) is not None
+        if name not in self._mattering:
+            known = name in self._freezing or name in self._configuring
+            event = self.freezes(name) or self.configures(name) is not None
+            self._mattering[name] = known or event
+        return self._mattering[name]
 
     def roots(self) -> Iterator[FunctionRef]:
-        """The functions that may both freeze and configure, in order."""
+        """The functions that may both freeze and configure, in order.
+
+        What makes a single call of interest, and that once, adds nothing to what it calls.
+        """
         for ref in sorted(self._functions):
             names = self._names(ref)
             freezing = any(self.freezes(x) or x in self._freezing for x in names)
             configuring = any(
                 self.configures(x) is not None or x in self._configuring for x in names
             )
-            if freezing and configuring:
+            if freezing and configuring and self._adds(ref):
                 yield ref
+
+    def _adds(self, ref: FunctionRef) -> bool:
+        text = self._text(ref)
+        calls = [name for name in _CALL.findall(text) if self.matters(name)]
+        return len(calls) > 1 or _LOOP.search(text) is not None
 
     def leads_to_freeze(self, ref: FunctionRef) -> bool:
         """Does a function hold a freezing call, or call one that may?"""
@@ -107,12 +122,19 @@ class Scene:
         return frozenset(found)
 
     def _names(self, ref: FunctionRef) -> frozenset[str]:
+        """The names in front of a parenthesis: all that is called, and what comments call."""
         if ref not in self._called:
-            function = self._functions.get(ref)
-            outline = self.index.modules.outline(ref.file) if function else None
-            lines = outline.lines[function.line - 1 : function.last] if outline and function else []
-            self._called[ref] = _called_names("".join(lines))
+            self._called[ref] = frozenset(_CALL.findall(self._text(ref)))
         return self._called[ref]
+
+    def _text(self, ref: FunctionRef) -> str:
+        function = self._functions.get(ref)
+        outline = self.index.modules.outline(ref.file) if function else None
+        return (
+            "".join(outline.lines[function.line - 1 : function.last])
+            if outline and function
+            else ""
+        )
 
     # ---- calls ----
 
@@ -129,29 +151,30 @@ class Scene:
         name = last_name(node.function)
         return Event(name, tuple(objects[:1]), ", ".join(texts), place, frame.chain)
 
-    def holds_event(self, statements: tuple[ir.Statement, ...]) -> bool:
-        """Does a call that matters stand in some statements, at any depth?"""
-        return any(
-            self.holds_call(expression)
-            for statement in all_statements(statements)
-            for expression in own_expressions(statement)
-        )
+    def holds_event(self, statement: ir.Statement) -> bool:
+        """Does a call that matters stand in a statement, at any depth?"""
+        # What was lowered lives as long as this, so that a statement is known by its address.
+        key = id(statement)
+        if key not in self._eventful:
+            self._eventful[key] = holds_event((statement,), self.matters)
+        return self._eventful[key]
 
     def holds_call(self, node: ir.Expression) -> bool:
-        return any(
-            isinstance(part, ir.Call) and self.matters(last_name(part.function))
-            for part in walk(node)
-        )
+        key = id(node)
+        if key not in self._eventful:
+            self._eventful[key] = holds_call(node, self.matters)
+        return self._eventful[key]
 
     def lowered(self, ref: FunctionRef) -> ir.Function | None:
-        """The statements of a function; ``None`` where it cannot be lowered."""
+        """What decides on events in a function; ``None`` where it cannot be lowered."""
         if ref not in self._lowered:
             outline = self.index.modules.outline(ref.file)
             function = self._functions.get(ref)
             self._lowered[ref] = None
             if outline is not None and function is not None:
                 with suppress(LoweringError):
-                    self._lowered[ref] = lower_function(outline.lines, function.node)
+                    whole = lower_function(outline.lines, function.node)
+                    self._lowered[ref] = sliced(whole, self.matters)
         return self._lowered[ref]
 
     def callees(
@@ -236,11 +259,6 @@ def _functions(
         for cls in outline.classes.values():
             for function in cls.methods.values():
                 yield FunctionRef(file, function.qualname), function
-
-
-def _called_names(text: str) -> frozenset[str]:
-    """The names in front of a parenthesis: all that is called, and what comments call."""
-    return frozenset(_CALL.findall(text))
 
 
 @lru_cache(maxsize=4096)

@@ -42,7 +42,7 @@ from pathaudit.check.precedes_tests import (
 from pathaudit.conditions import Literal, PathCondition, disjoin
 from pathaudit.index import ClassRef, FunctionRef
 from pathaudit.paths.formulas import TRUE, Atom, Formula, opposite
-from pathaudit.paths.walking import all_statements, children, last_name
+from pathaudit.paths.walking import all_statements, blocks, children, last_name
 
 STATES = 400
 DEPTH = 8
@@ -57,6 +57,7 @@ class Walker:
         # What the tests say that decide on an event, and when what is late was called.
         self._told: frozenset[Literal] = frozenset()
         self._when: dict[Late, PathCondition] = {}
+        self._learning = False
 
     def walk(self, ref: FunctionRef) -> dict[Late, PathCondition]:
         """What is late at the end of a path that does not raise, and when it was called.
@@ -66,8 +67,9 @@ class Walker:
         function = self._scene.lowered(ref)
         if function is None:
             return {}
+        self._learning = True
         self._body(function.body, [State({})], Frame(ref))
-        self._when.clear()
+        self._learning = False
         ends = self._body(function.body, [State({}, self._told)], Frame(ref))
         return self._confirmed((*ends.running, *ends.returned))
 
@@ -129,17 +131,16 @@ class Walker:
                 return Ends((without_bound(statement, state),))
 
     def _matters(self, statement: ir.Statement) -> bool:
-        """Does a statement hold an event or a jump, or bind a name?"""
-        if isinstance(statement, ir.Assign | ir.AugmentedAssign | ir.Assertion):
-            return True
+        """Does a statement hold an event or a jump, or is it simple?"""
         inner = all_statements((statement,))
-        return self._scene.holds_event((statement,)) or any(isinstance(x, ir.Exit) for x in inner)
+        jumps = any(isinstance(item, ir.Exit) for item in inner)
+        return not blocks(statement) or jumps or self._scene.holds_event(statement)
 
     def _branch(self, statement: ir.Branch, state: State, frame: Frame) -> Ends:
         found = []
         for before in self._expression(statement.test, state, frame):
             formula = formula_of(placed(statement.test, before.names))
-            if self._scene.holds_event((statement,)):
+            if self._scene.holds_event(statement):
                 self._tell(formula)
             arms = ((statement.body, formula), (statement.orelse, opposite(formula)))
             for arm, holds in arms:
@@ -315,6 +316,8 @@ class Walker:
         if callee is not None and leads and len(frame.chain) < DEPTH:
             states = self._follow(node, callee, receiver, state, frame)
         name = last_name(node.function)
+        if self._learning:
+            return states
         if self._scene.freezes(name) and not (callee and self._scene.leads_to_freeze(callee.ref)):
             event = self._scene.event(node, state, frame)
             held = Callee(callee.ref, receiver) if callee else None
