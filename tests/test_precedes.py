@@ -290,3 +290,37 @@ def test_too_many_paths_are_a_gap() -> None:
     assert [gap.message for gap in report.gaps] == [
         "R.run was not analysed to the end: it has too many paths"
     ]
+
+
+RUNNERS = """
+class GraphRunner:
+    def __init__(self, owner):
+        self.owner = owner
+        {set}
+
+
+class R:
+    def run(self):
+        self.init_device_graphs()
+        self.model.set_eagle3_layers_to_capture({ids})
+
+    def init_device_graphs(self):
+        self.runner = GraphRunner(self)
+"""
+
+
+@pytest.mark.parametrize(
+    ("set_", "ids", "found"),
+    [
+        pytest.param("self.owner.model.set_eagle3_layers_to_capture()", "", [], id="the same"),
+        pytest.param(
+            "self.owner.model.set_eagle3_layers_to_capture()", "self.ids", ["R.run"], id="a default"
+        ),
+        pytest.param("owner.model.set_eagle3_layers_to_capture()", "", [], id="by parameter"),
+        pytest.param("other.model.set_eagle3_layers_to_capture()", "", ["R.run"], id="of another"),
+    ],
+)
+def test_constructors_are_followed(set_: str, ids: str, found: list[str]) -> None:
+    """A default that is armed for the time of the capture is what the graphs replay."""
+    report = judge(RUNNERS.format(set=set_, ids=ids))
+    assert [finding.symbol for finding in report.findings] == found

@@ -117,8 +117,9 @@ def _gap(index: Index, ref: FunctionRef) -> Gap:
 def _nearest(cases: list[Case]) -> list[Case]:
     """The cases of the function from where the way to the call is shortest, nearest first."""
 
-    def distance(case: Case) -> tuple[int, FunctionRef]:
-        return len(case.late.event.chain), case.root
+    def distance(case: Case) -> tuple[int, bool, FunctionRef]:
+        elsewhere = case.root.file != case.late.event.place.file
+        return len(case.late.event.chain), elsewhere, case.root
 
     nearest = min(map(distance, cases))
     kept = (case for case in cases if distance(case) == nearest)

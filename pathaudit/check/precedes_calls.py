@@ -12,9 +12,9 @@ from pathaudit import ir
 from pathaudit.check.precedes_names import receiver_of
 from pathaudit.check.precedes_slices import holds_call, holds_event, sliced
 from pathaudit.check.precedes_state import Event, Frame, Place, State
-from pathaudit.check.precedes_tests import object_path, placed
+from pathaudit.check.precedes_tests import marked, object_path, placed
 from pathaudit.conditions import Literal, Test
-from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index, Instance
+from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index, Instance, Symbol
 from pathaudit.lower import LoweringError, lower_function, render
 from pathaudit.paths.walking import dotted, last_name
 from pathaudit.ruleset import PrecedesRule
@@ -34,12 +34,14 @@ _CALL = re.compile(r"(?<!def )\b([A-Za-z_]\w*)\s*\(")
 class Callee(Struct, frozen=True):
     """A function of the tree that a call runs; ``receiver`` is its object, if it has one.
 
-    Where the object may be of several classes, ``when`` says that it is of this one.
+    Where the object may be of several classes, ``when`` says that it is of this one. A constructor
+    has a new object (``made``).
     """
 
     ref: FunctionRef
     receiver: ir.Expression | None
     when: Literal | None = None
+    made: bool = False
 
 
 class Scene:
@@ -97,10 +99,6 @@ class Scene:
         calls = [name for name in _CALL.findall(text) if self.matters(name)]
         return len(calls) > 1 or _LOOP.search(text) is not None
 
-    def leads_to_freeze(self, ref: FunctionRef) -> bool:
-        """Does a function hold a freezing call, or call one that may?"""
-        return any(self.freezes(x) or x in self._freezing for x in self._names(ref))
-
     def leads(self, ref: FunctionRef) -> bool:
         """Does a function hold an event, or call one that may?"""
         return any(self.matters(name) for name in self._names(ref))
@@ -110,12 +108,10 @@ class Scene:
         found: set[str] = set()
         for _ in range(ROUNDS):
             more = {
-                ref.qualname.rpartition(".")[2]
+                _called_as(ref)
                 for ref in self._functions
                 if any(is_event(name) or name in found for name in self._names(ref))
             }
-            # A constructor is called by the name of its class, which is not followed.
-            more = {name for name in more if not name.startswith("__")}
             if more <= found:
                 break
             found |= more
@@ -202,9 +198,7 @@ class Scene:
             case ir.Attribute(value, _) if receiver.split(".")[0] == "self" and root is not None:
                 yield from self._methods(name, value, root, receiver)
             case _:
-                ref = self._named(node.function, inside)
-                if ref is not None:
-                    yield Callee(ref, None)
+                yield from self._function(self._named(node.function, inside), node)
 
     def _methods(
         self, name: str, value: ir.Expression, root: ClassRef, receiver: str
@@ -221,8 +215,17 @@ class Scene:
             if method is not None:
                 yield Callee(method[0], value, Test("equals", f"type({receiver})", cls.name))
 
-    def _named(self, node: ir.Expression, inside: FunctionRef) -> FunctionRef | None:
-        """A function that is called by its own name, imported here or at the top."""
+    def _function(self, symbol: Symbol | None, node: ir.Call) -> Iterator[Callee]:
+        """What is called by its own name: a function, or a class."""
+        if isinstance(symbol, FunctionRef):
+            yield Callee(symbol, None)
+        if isinstance(symbol, ClassRef):
+            method = self.index.modules.method(symbol, "__init__")
+            if method is not None:
+                yield Callee(method[0], marked(symbol.name, node.region.line), made=True)
+
+    def _named(self, node: ir.Expression, inside: FunctionRef) -> Symbol | None:
+        """What a name means, imported here or at the top."""
         text = dotted(node)
         modules = self.index.modules
         head, _, rest = text.partition(".")
@@ -230,10 +233,8 @@ class Scene:
             file = modules.file_of(modules.absolute(inside.file, symbol))
             if bound == head and symbol.attribute and file:
                 name = f"{symbol.attribute}.{rest}" if rest else symbol.attribute
-                found = modules.resolve(file, name)
-                return found if isinstance(found, FunctionRef) else None
-        found = modules.resolve(inside.file, text) if text else None
-        return found if isinstance(found, FunctionRef) else None
+                return modules.resolve(file, name)
+        return modules.resolve(inside.file, text) if text else None
 
     def _is_object(self, name: str, inside: FunctionRef) -> bool:
         """Is a name that of an object, not of a module, class or function?"""
@@ -259,6 +260,12 @@ def _functions(
         for cls in outline.classes.values():
             for function in cls.methods.values():
                 yield FunctionRef(file, function.qualname), function
+
+
+def _called_as(ref: FunctionRef) -> str:
+    """The name by which a function is called: a constructor by that of its class."""
+    owner, _, name = ref.qualname.rpartition(".")
+    return owner if name == "__init__" else name
 
 
 @lru_cache(maxsize=4096)

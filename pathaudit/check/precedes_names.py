@@ -59,9 +59,22 @@ def assigned_by(statement: ir.Assign | ir.AugmentedAssign, state: State) -> Stat
             case ir.Name(id):
                 state = state.forget(value.id).bind(id, kept)
             case ir.Attribute():
-                path = object_path(placed(target, state.names))
+                path = attribute_path(target, state)
                 state = state.store(path, kept) if path else state
+                if "@" in path.partition(".")[0] and object_path(kept):
+                    state = state.bind(path, kept)
     return state
+
+
+def attribute_path(node: ir.Attribute, state: State) -> str:
+    """The path that is stored to: what an attribute of the object stood for does not count."""
+    owner = object_path(placed(node.value, state.names))
+    return f"{owner}.{node.name}" if owner else ""
+
+
+def aliases(state: State) -> dict[str, ir.Expression]:
+    """What the attributes of new objects stand for, in whatever function."""
+    return {name: value for name, value in state.names.items() if "." in name}
 
 
 def without_bound(statement: ir.Statement, state: State) -> State:
@@ -71,8 +84,8 @@ def without_bound(statement: ir.Statement, state: State) -> State:
         state = state.forget(marked(name, line).id).bind(name, marked(name, line))
     for inner in all_statements((statement,)):
         for target in stored(inner):
-            path = object_path(placed(target, state.names))
-            if path and isinstance(target, ir.Attribute):
+            path = attribute_path(target, state) if isinstance(target, ir.Attribute) else ""
+            if path:
                 state = state.forget(path)
     return state
 

@@ -157,7 +157,9 @@ class State(Struct, frozen=True, eq=False):
 
     def store(self, path: str, value: ir.Expression) -> "State":
         """``path = value``; of a constant the value is known from here on."""
-        state = self.forget(path)
+        kept = {name: x for name, x in self.names.items() if not name.startswith(f"{path}.")}
+        kept.pop(path, None)
+        state = msgspec.structs.replace(self, names=kept).forget(path)
         if not isinstance(value, ir.Constant):
             return state
         known = frozenset([_known(path, value)]) & self.told

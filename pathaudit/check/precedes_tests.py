@@ -36,9 +36,15 @@ LONGEST = 160
 
 
 def placed(node: ir.Expression, names: Names) -> ir.Expression:
-    """The expression with its names replaced by what they stand for."""
+    """The expression with its names replaced by what they stand for.
+
+    So are attributes of a new object that were given one: ``Runner@7.owner`` for ``self``.
+    """
     if isinstance(node, ir.Name):
         return names.get(node.id, node)
+    if isinstance(node, ir.Attribute):
+        found = ir.Attribute(placed(node.value, names), node.name)
+        return names.get(dotted(found), found)
     return _rebuilt(node, names)
 
 
@@ -53,8 +59,8 @@ def _rebuilt(node: Node, names: Names) -> Node:
 
 
 def _part(value: object, names: Names) -> object:
-    if isinstance(value, ir.Name):
-        return names.get(value.id, value)
+    if isinstance(value, ir.Name | ir.Attribute):
+        return placed(value, names)
     if isinstance(value, tuple):
         parts = tuple(_part(item, names) for item in value)
         return parts if any(x is not y for x, y in zip(parts, value, strict=True)) else value

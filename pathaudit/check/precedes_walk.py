@@ -7,11 +7,12 @@ first did not, a third would not either, because a state keeps one event of a ki
 
 from collections.abc import Iterable
 
-import msgspec
+from msgspec.structs import replace
 
 from pathaudit import ir
 from pathaudit.check.precedes_calls import Callee, Scene
 from pathaudit.check.precedes_names import (
+    aliases,
     assigned_by,
     bound_parameters,
     next_round,
@@ -76,10 +77,10 @@ class Walker:
     def _confirmed(self, states: Iterable[State]) -> dict[Late, PathCondition]:
         later: dict[Late, set[str]] = {}
         for late in (late for state in states for late in state.late):
-            called = msgspec.structs.replace(late, later=())
+            called = replace(late, later=())
             later.setdefault(called, set()).update(late.later)
         return {
-            msgspec.structs.replace(late, later=tuple(sorted(later[late]))): self._when[late]
+            replace(late, later=tuple(sorted(later[late]))): self._when[late]
             for late in sorted(later)
         }
 
@@ -94,7 +95,7 @@ class Walker:
             running = merged(state for end in ends for state in end.running)
             if len(running) > STATES:
                 raise PathsExceeded
-        return msgspec.structs.replace(joined(left), running=tuple(running))
+        return replace(joined(left), running=tuple(running))
 
     def _statement(self, statement: ir.Statement, state: State, frame: Frame) -> Ends:  # noqa: C901
         if not self._matters(statement):
@@ -188,7 +189,7 @@ class Walker:
         around, running, left = [state], [state], []
         for inner in statement.body:
             ends = self._body((inner,), running, frame)
-            left.append(msgspec.structs.replace(ends, running=()))
+            left.append(replace(ends, running=()))
             running = list(ends.running)
             around += running
         handled = [
@@ -201,7 +202,7 @@ class Walker:
         if not final:
             return ends
         after = [self._body(final, merged(states), frame) for states in kinds_of(ends)]
-        jumps = joined([msgspec.structs.replace(item, running=()) for item in after])
+        jumps = joined([replace(item, running=()) for item in after])
         running, returned, broke, continued = (item.running for item in after)
         return joined([Ends(running, returned, broke, continued), jumps])
 
@@ -315,22 +316,20 @@ class Walker:
         leads = callee is not None and self._scene.leads(callee.ref)
         if callee is not None and leads and len(frame.chain) < DEPTH:
             states = self._follow(node, callee, receiver, state, frame)
-        name = last_name(node.function)
-        if self._learning:
+        frozen = any(after.frozen != state.frozen for after in states)
+        # What freezes inside, on some path, is the freezing call; else this is one by its name.
+        if self._learning or frozen or not self._scene.freezes(last_name(node.function)):
             return states
-        if self._scene.freezes(name) and not (callee and self._scene.leads_to_freeze(callee.ref)):
-            event = self._scene.event(node, state, frame)
-            held = Callee(callee.ref, receiver) if callee else None
-            stored_paths = self._scene.stored_by(held, self._root)
-            states = [before.freeze(event, stored_paths) for before in states]
-        return states
+        held = Callee(callee.ref, receiver) if callee and not callee.made else None
+        written = self._scene.stored_by(held, self._root)
+        event = self._scene.event(node, state, frame)
+        return [before.freeze(event, written) for before in states]
 
     def _configured(self, event: Event, number: int, state: State) -> State:
         after = state.configure(event, number)
         for late in after.late - state.late:
-            known = self._when.get(late)
-            condition = state.condition
-            self._when[late] = condition if known is None else disjoin(known, condition)
+            known = self._when.get(late, state.condition)
+            self._when[late] = disjoin(known, state.condition)
         return after
 
     def _follow(
@@ -342,9 +341,10 @@ class Walker:
         if function is None or any(place == known for known in frame.chain):
             return [state]
         inner = Frame(callee.ref, (*frame.chain, place))
-        held = receiver if callee.receiver is not None else None
+        held = receiver if callee.receiver is not None and not callee.made else callee.receiver
         names = bound_parameters(function, node, held, state)
-        entered = msgspec.structs.replace(state, names=names)
+        entered = replace(state, names={**aliases(state), **names})
         ends = self._body(function.body, [entered], inner)
         left = (*ends.running, *ends.returned)
-        return merged(msgspec.structs.replace(item, names=state.names) for item in left)
+        names = state.names
+        return merged(replace(item, names={**names, **aliases(item)}) for item in left)
