@@ -6,6 +6,8 @@ from pathaudit.check.carries import check_carries
 from pathaudit.check.completes import check_completes
 from pathaudit.check.covers import check_covers
 from pathaudit.check.forwards import check_forwards
+from pathaudit.check.once import check_once
+from pathaudit.check.precedes import check_precedes
 from pathaudit.check.reads import check_reads
 from pathaudit.check.subjects import find_entries
 from pathaudit.ruleset import (
@@ -15,6 +17,8 @@ from pathaudit.ruleset import (
     CompletesRule,
     CoversRule,
     ForwardsRule,
+    OnceRule,
+    PrecedesRule,
     ReadsRule,
 )
 from pathaudit.work import Work
@@ -37,3 +41,7 @@ def check_rule(work: Work, rule: AnyRule, entry: str | None = None) -> Answer:
             return check_forwards(work, rule, entry)
         case ReadsRule():
             return check_reads(work, rule, entry)
+        case OnceRule():
+            return check_once(work, rule, entry)
+        case PrecedesRule():
+            return check_precedes(work, rule)

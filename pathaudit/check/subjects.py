@@ -9,9 +9,11 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write, compile_globs
 from pathaudit.index.features import LISTED
+from pathaudit.index.syntax import parameters
 from pathaudit.results import Gap
 from pathaudit.ruleset import AnyRule
 from pathaudit.work import Stage, Work
@@ -101,6 +103,13 @@ def _find_owners(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Owne
     return tuple(found)
 
 
+def find_layer_subjects(work: Work, entry: str | None = None) -> tuple[Subject, ...]:
+    """The methods of served classes that run decoder layers, whether a feature is on or not."""
+    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
+    asked = [ref for ref in served if entry in (None, ref.name)]
+    return _grouped(x for found in work.run(LAYERED, asked) for x in found)
+
+
 def _grouped(candidates: Iterable[Candidate]) -> tuple[Subject, ...]:
     groups: dict[object, list[Subject]] = {}
     for item in candidates:
@@ -131,6 +140,10 @@ def _find_armed(index: Index, _: AnyRule | None, entry: ClassRef) -> Armed:
 
 def _find_dormant(index: Index, _: AnyRule | None, item: Silent) -> tuple[Candidate, ...]:
     return _candidates(index, _dormant(index, item.entry, frozenset(item.switches)))
+
+
+def _find_layered(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Candidate, ...]:
+    return _candidates(index, _layered(index, entry))
 
 
 def _candidates(index: Index, subjects: Iterable[Subject]) -> tuple[Candidate, ...]:
@@ -257,6 +270,18 @@ def _dormant(index: Index, entry: ClassRef, switches: frozenset[str]) -> Iterato
                 yield from _roots(index, entry, holder, writes, stacks, "")
 
 
+def _layered(index: Index, entry: ClassRef) -> Iterator[Subject]:
+    """Objects of a served class that own layers, and whose methods are given the batch."""
+    batch = index.profile.entries.batch
+    reached = _reachable(index, Instance(entry), (), REACHED_DEPTH)
+    for instance in dict.fromkeys(found for _, found in reached):
+        stacks = index.stacks_of(instance)
+        for found in _roots(index, entry, instance, (), stacks, "") if stacks else ():
+            function = index.modules.function(found.root)
+            if function is not None and (not batch or batch in parameters(function.node)):
+                yield replace(found, dormant=False)
+
+
 def _switches_of(index: Index, cls: ClassRef, switches: frozenset[str]) -> frozenset[str]:
     found = index.modules.method(cls, index.profile.modules.call)
     return index.attributes_of(found[0]) & switches if found is not None else frozenset()
@@ -286,5 +311,6 @@ def _find_features(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Fe
 SERVED = Stage("served", _find_served, str, tuple[ClassRef, ...], str)
 FEATURES = Stage("features", _find_features, ClassRef, tuple[Feature, ...], lambda x: x.file)
 ARMED = Stage("armed", _find_armed, ClassRef, Armed, lambda x: x.file)
+LAYERED = Stage("layered", _find_layered, ClassRef, tuple[Candidate, ...], lambda x: x.file)
 DORMANT = Stage("dormant", _find_dormant, Silent, tuple[Candidate, ...], lambda x: x.entry.file)
 OWNERS = Stage("owners", _find_owners, ClassRef, tuple[Owner, ...], lambda x: x.file)

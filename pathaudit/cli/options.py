@@ -1,6 +1,7 @@
 """Options that several commands have, and what they open."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 import click
@@ -47,38 +48,38 @@ color_option = click.option(
 )
 
 
-def open_inputs(target: str | None, rules: tuple[str, ...] = ()) -> "tuple[SourceTree, Ruleset]":
-    """Open a source tree, the installed package without a ``target``, and load rules by their id.
+def open_inputs(target: str | None) -> "tuple[SourceTree, Ruleset]":
+    """Open a source tree, the installed package without a ``target``, and load the shipped rules.
 
-    Raises ``SourceError``, ``RuleError`` or ``UsageError`` where that fails.
+    Raises ``SourceError`` or ``RuleError`` where that fails.
     """
     from pathaudit.sources import open_source
 
-    ruleset = _load_rules(rules)
+    ruleset = load_rules((), ())
     return open_source(target, ruleset.profile.package), ruleset
 
 
-def open_targets(
-    targets: tuple[str, ...], rules: tuple[str, ...]
-) -> "tuple[SourceTree, tuple[str, ...], Ruleset]":
-    """Open a source tree, or that which some files belong to, and load rules by their id.
+def open_targets(targets: tuple[str, ...], package: str) -> "tuple[SourceTree, tuple[str, ...]]":
+    """Open a source tree, or that which some files belong to; the paths in it to ask about.
 
-    Returns the tree, the paths in it that are asked about, and the rules. Raises as
-    ``open_inputs``.
+    Raises ``SourceError`` or ``UsageError`` where that fails.
     """
-    from pathaudit.sources import open_files
+    from pathaudit.sources import open_files, open_source
 
-    if not targets or not any(target.endswith(".py") for target in targets):
-        if len(targets) > 1:
-            raise UsageError(f"{targets[1]}: only one tree can be scanned", "or name its files")
-        tree, ruleset = open_inputs(targets[0] if targets else None, rules)
-        return tree, (), ruleset
-    ruleset = _load_rules(rules)
     files = [target for target in targets if target.endswith(".py")]
-    return *open_files(files, ruleset.profile.package), ruleset
+    if files:
+        return open_files(files, package)
+    if len(targets) > 1:
+        raise UsageError(f"{targets[1]}: only one tree can be scanned", "or name its files")
+    return open_source(targets[0] if targets else None, package), ()
 
 
-def _load_rules(rules: tuple[str, ...]) -> "Ruleset":
+def load_rules(chosen: tuple[str, ...], own: tuple[str, ...]) -> "Ruleset":
+    """Load the shipped rules and those of the directories ``own``, or the ``chosen`` ones.
+
+    Raises ``RuleError`` or ``UsageError`` where that fails.
+    """
     from pathaudit.ruleset import load_ruleset, rules_directory
 
-    return load_ruleset(rules_directory() / FRAMEWORK, only=rules)
+    extra = tuple(Path(directory) for directory in own)
+    return load_ruleset(rules_directory() / FRAMEWORK, only=chosen, extra=extra)

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, get_args
 
 import click
 
-from pathaudit.cli.options import color_option, means_options, open_targets, output_option
+from pathaudit.cli.options import (
+    color_option,
+    load_rules,
+    means_options,
+    open_targets,
+    output_option,
+)
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
 from pathaudit.cli.served import served_class
 from pathaudit.cli.status import Status
@@ -39,13 +45,21 @@ Examples:
   pathaudit scan sglang/srt/models/llama.py   what depends on a file
   pathaudit scan --format json --output report.json
   pathaudit scan --fail-on never | less       look, and never fail
+  pathaudit scan --rules ours --rule skipped-tap
 """
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("targets", metavar="[TREE | FILES...]", nargs=-1)
 @click.option(
-    "--rule", "rules", metavar="ID", multiple=True, help="Check only this rule; repeatable."
+    "--rule", "chosen", metavar="ID", multiple=True, help="Check only this rule; repeatable."
+)
+@click.option(
+    "--rules",
+    "own",
+    metavar="DIR",
+    multiple=True,
+    help="Check the rules of a directory of your own, too; repeatable.",
 )
 @click.option("--entry", metavar="ARCHITECTURE", help="Audit only this served class.")
 @click.option(
@@ -77,7 +91,8 @@ def scan(
     context: click.Context,
     targets: tuple[str, ...],
     *,
-    rules: tuple[str, ...],
+    chosen: tuple[str, ...],
+    own: tuple[str, ...],
     entry: str | None,
     config: str | None,
     fail_on: FailOn,
@@ -105,7 +120,8 @@ def scan(
         check_output(output)
     if config is not None:
         entry = _only_entry(entry, served_class(config))
-    source, files, ruleset = open_targets(targets, rules)
+    ruleset = load_rules(chosen, own)
+    source, files = open_targets(targets, ruleset.profile.package)
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         report = audit(source, ruleset, entry=entry, files=files, means=means)
 

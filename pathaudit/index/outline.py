@@ -6,6 +6,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from pathaudit.index.shadows import Shadowed, find_shadowed
 from pathaudit.index.syntax import (
     Assigned,
     Definition,
@@ -92,7 +93,7 @@ class FunctionOutline:
 class ClassOutline(Struct, frozen=True, eq=False):
     """A class of a module's top level. Later definitions of a method replace earlier ones.
 
-    ``fields`` are the annotated names of its body, in order.
+    ``fields`` are the annotated names of its body, in order; ``shadowed`` what it defines twice.
     """
 
     name: str
@@ -102,6 +103,7 @@ class ClassOutline(Struct, frozen=True, eq=False):
     attributes: dict[str, ast.expr]
     stores: tuple[AttributeStore, ...]
     fields: tuple[str, ...]
+    shadowed: tuple[Shadowed, ...] = ()
 
 
 class ModuleOutline(Struct, frozen=True, eq=False):
@@ -114,6 +116,7 @@ class ModuleOutline(Struct, frozen=True, eq=False):
     classes: dict[str, ClassOutline]
     functions: dict[str, FunctionOutline]
     values: dict[str, tuple[ast.expr, ...]]
+    shadowed: tuple[Shadowed, ...] = ()
 
 
 def outline_module(file: str, text: str) -> ModuleOutline:
@@ -135,6 +138,7 @@ def outline_module(file: str, text: str) -> ModuleOutline:
         outline.classes,
         outline.functions,
         outline.values,
+        find_shadowed(module.body),
     )
 
 
@@ -210,7 +214,16 @@ def _outline_class(lines: list[str], node: ast.ClassDef) -> ClassOutline:
         for item in node.body
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
     )
-    return ClassOutline(node.name, node.lineno, bases, methods, attributes, tuple(stores), fields)
+    return ClassOutline(
+        node.name,
+        node.lineno,
+        bases,
+        methods,
+        attributes,
+        tuple(stores),
+        fields,
+        find_shadowed(node.body),
+    )
 
 
 def _replaces(node: Definition) -> bool:

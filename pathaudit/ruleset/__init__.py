@@ -2,13 +2,16 @@
 
 from pathaudit.ruleset.loading import (
     PROFILE_FILE,
+    load_own_rules,
     load_ruleset,
     rules_directory,
 )
 from pathaudit.ruleset.patterns import (
+    call_pattern,
     text_pattern,
 )
 from pathaudit.ruleset.profile import (
+    Additions,
     Anchor,
     Assumption,
     Drafts,
@@ -30,8 +33,11 @@ from pathaudit.ruleset.rules import (
     BoundsRule,
     CarriesRule,
     CompletesRule,
+    Configuration,
     CoversRule,
     ForwardsRule,
+    OnceRule,
+    PrecedesRule,
     ReadsRule,
     Rule,
     Ruleset,
@@ -39,12 +45,14 @@ from pathaudit.ruleset.rules import (
 
 __all__ = [
     "PROFILE_FILE",
+    "Additions",
     "Anchor",
     "AnyRule",
     "Assumption",
     "BoundsRule",
     "CarriesRule",
     "CompletesRule",
+    "Configuration",
     "CoversRule",
     "Drafts",
     "Entries",
@@ -54,7 +62,9 @@ __all__ = [
     "Gate",
     "Hook",
     "Modules",
+    "OnceRule",
     "Placeholder",
+    "PrecedesRule",
     "Profile",
     "ReadsRule",
     "Reductions",
@@ -63,6 +73,8 @@ __all__ = [
     "Ruleset",
     "StackConstructor",
     "Stacks",
+    "call_pattern",
+    "load_own_rules",
     "load_ruleset",
     "rules_directory",
     "text_pattern",

@@ -4,13 +4,18 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Entries(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which classes are served, and which of their methods the framework calls."""
+    """Which classes are served, and which of their methods the framework calls.
+
+    ``batch`` is the parameter through which what runs decoder layers is given the batch.
+    """
 
     variable: str
     methods: tuple[str, ...]
+    batch: str = ""
 
 
 class Modules(Struct, frozen=True, forbid_unknown_fields=True):
@@ -152,3 +157,23 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
 
     def is_setter(self, method: str) -> bool:
         return any(fnmatchcase(method, glob) for glob in self.features.setters)
+
+    def extended(self, more: "Additions") -> "Profile":
+        """The profile with more events and assumptions; those of a known name add to it."""
+        events = {name: (*self.events.get(name, ()), *found) for name, found in more.events.items()}
+        assumptions = {
+            name: (*self.assumptions.get(name, ()), *found)
+            for name, found in more.assumptions.items()
+        }
+        return replace(
+            self,
+            events={**self.events, **events},
+            assumptions={**self.assumptions, **assumptions},
+        )
+
+
+class Additions(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a directory of own rules adds to the shipped profile."""
+
+    events: dict[str, tuple[EventPattern, ...]] = {}
+    assumptions: dict[str, tuple[Assumption, ...]] = {}
