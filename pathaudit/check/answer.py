@@ -1,12 +1,12 @@
 """What a rule says of a tree, and findings of the kinds that tell no path."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.results import EntryReport, Finding, Gap, Reach, Severity, Step, Verdict
+from pathaudit.results import EntryReport, Finding, Gap, PathReport, Reach, Severity, Step, Verdict
 from pathaudit.ruleset import Rule
 
 
@@ -79,16 +79,29 @@ def _finding(rule: Rule, faults: list[Fault], ordinals: dict[str, int]) -> Findi
         layers="",
         witness=(),
         steps=fault.steps,
-        paths=(),
+        paths=tuple(_proofs(fault)),
         features=_union(item.features for item in faults),
         receivers=(),
         entries=_union(item.architectures for item in faults),
         siblings=(),
         controls=(),
-        why=f"{rule.why} {fault.proof}".strip(),
+        why=rule.why,
         fix=rule.use_instead,
         fingerprint=_fingerprint(rule, fault, ordinals),
     )
+
+
+def _proofs(fault: Fault) -> Iterator[PathReport]:
+    """The way to a fault, where something is to be proved about it."""
+    if fault.proof:
+        yield PathReport(
+            condition=fault.condition,
+            layers="",
+            witness=(),
+            steps=fault.steps,
+            reach=fault.reach,
+            proof=fault.proof,
+        )
 
 
 def _union(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
