@@ -183,7 +183,7 @@ def test_what_the_framework_accepts_is_told_with_its_place(
     monkeypatch.setitem(SUPPORT, file, f"{check}            raise ValueError\n")
     (finding,) = findings(LAST, LOOP, SHIFTED)
     assert finding.severity is Severity.WARNING
-    assert finding.why.endswith(f"up to that of the last layer ({file}:3).")
+    assert finding.paths[0].proof.endswith(f"up to that of the last layer ({file}:3).")
 
 
 FIRSTS = {

@@ -283,7 +283,7 @@ EntryClass = [Wrapper, Other]
         Severity.NOTE,
         Reach.DORMANT,
     )
-    assert finding.why.endswith("No setter of the served class arms the feature.")
+    assert finding.paths[0].proof.endswith("No setter of the served class arms the feature.")
 
 
 def test_a_finding_says_where_for_whom_and_for_which_feature() -> None:

@@ -139,7 +139,7 @@ def test_progress_is_told(work: Work) -> None:
     told: list[tuple[int, int]] = []
     work = Work(TREE, capture_rules().profile, progress=lambda *given: told.append(given))
     work.run(LENGTH, FILES[:3])
-    work.run(LENGTH, FILES[:2])
+    work.run(LENGTH, FILES[1:5])  # two of them were asked before
     assert told == [(1, 3), (2, 3), (3, 3), (4, 5), (5, 5)]
 
 

@@ -25,7 +25,8 @@ class Fault(Struct, frozen=True, kw_only=True):
     ``symbol`` is the qualified name of the function there, ``entry`` the method under audit,
     ``architectures`` the served classes that get there. ``kind`` tells apart what the fingerprint
     must: the same fault keeps it when lines move or a callee is renamed. ``severity`` is given
-    where it is not the rule's; a fault that is not reachable is a note, with ``proof`` for why.
+    where it is not the rule's; a fault that is not reachable is a note, with ``proof`` for why;
+    ``effect`` is what happens when it bites.
     """
 
     file: str
@@ -37,6 +38,7 @@ class Fault(Struct, frozen=True, kw_only=True):
     severity: Severity | None = None
     reach: Reach = Reach.REACHABLE
     proof: str = ""
+    effect: str = ""
     verdict: Verdict = Verdict.VIOLATED
     condition: str = ""
     steps: tuple[Step, ...] = ()
@@ -85,6 +87,7 @@ def _finding(rule: Rule, faults: list[Fault], ordinals: dict[str, int]) -> Findi
         entries=_union(item.architectures for item in faults),
         siblings=(),
         controls=(),
+        effect=fault.effect,
         why=rule.why,
         fix=rule.use_instead,
         fingerprint=_fingerprint(rule, fault, ordinals),

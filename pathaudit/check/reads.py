@@ -108,7 +108,7 @@ def _unread_fault(item: Unread) -> Fault:
         steps=(_stored(item),),
         features=(item.setter,),
         architectures=(item.entry,),
-        proof=item.outcome,
+        effect=item.outcome,
     )
 
 

@@ -138,6 +138,7 @@ def _attributes(finding: Finding, page: Page, told: frozenset[str]) -> list[tupl
         *(("compare", _sibling(sibling)) for sibling in finding.siblings),
         ("enabled by", ", ".join(map(visible, finding.controls))),
         ("for", _audience(finding, page.verbose)),
+        ("effect", visible(finding.effect)),
         ("why", prose(finding.why, told)),
         ("fix", prose(finding.fix, told)),
     ]
