@@ -5,6 +5,7 @@ from pathaudit.check.bounds import check_bounds
 from pathaudit.check.carries import check_carries
 from pathaudit.check.completes import check_completes
 from pathaudit.check.covers import check_covers
+from pathaudit.check.dispatches import check_dispatches
 from pathaudit.check.forwards import check_forwards
 from pathaudit.check.once import check_once
 from pathaudit.check.precedes import check_precedes
@@ -16,6 +17,7 @@ from pathaudit.ruleset import (
     CarriesRule,
     CompletesRule,
     CoversRule,
+    DispatchesRule,
     ForwardsRule,
     OnceRule,
     PrecedesRule,
@@ -45,3 +47,5 @@ def check_rule(work: Work, rule: AnyRule, entry: str | None = None) -> Answer:
             return check_once(work, rule, entry)
         case PrecedesRule():
             return check_precedes(work, rule)
+        case DispatchesRule():
+            return check_dispatches(work, rule, entry)

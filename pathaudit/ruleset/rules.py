@@ -120,6 +120,13 @@ class OnceRule(Rule, frozen=True, kw_only=True, tag="once"):
     files: tuple[str, ...]
 
 
+class DispatchesRule(Rule, frozen=True, kw_only=True, tag="dispatches"):
+    """Layers go to a runner that knows their class, and whose recipe for it they can serve.
+
+    ``message`` may use ``{layers}``, ``{runner}`` and ``{how}``.
+    """
+
+
 AnyRule: TypeAlias = (
     CoversRule
     | CarriesRule
@@ -129,6 +136,7 @@ AnyRule: TypeAlias = (
     | ReadsRule
     | OnceRule
     | PrecedesRule
+    | DispatchesRule
 )
 
 
