@@ -56,10 +56,15 @@ class CarriesRule(Rule, frozen=True, kw_only=True, tag="carries"):
 
 
 class BoundsRule(Rule, frozen=True, kw_only=True, tag="bounds"):
-    """One end of the ids that can be asked for is handled. ``message`` may use ``{how}``."""
+    """Both ends of the layers are handled. ``message`` may use ``{how}``.
 
-    subject: Literal["features"]
-    end: Literal["first", "last"]
+    ``end`` is that of the ids which can be asked for, or the ``stage`` whose layers every site of
+    a method keeps to if one of them does.
+    """
+
+    subject: Literal["features", "layers"]
+    end: Literal["first", "last", "stage"]
+    assume: tuple[str, ...] = ()
 
 
 class CompletesRule(Rule, frozen=True, kw_only=True, tag="completes"):
