@@ -9,6 +9,7 @@ from pathaudit.check.dispatches import check_dispatches
 from pathaudit.check.forwards import check_forwards
 from pathaudit.check.once import check_once
 from pathaudit.check.precedes import check_precedes
+from pathaudit.check.provides import check_provides
 from pathaudit.check.reads import check_reads
 from pathaudit.check.subjects import find_entries
 from pathaudit.ruleset import (
@@ -21,6 +22,7 @@ from pathaudit.ruleset import (
     ForwardsRule,
     OnceRule,
     PrecedesRule,
+    ProvidesRule,
     ReadsRule,
 )
 from pathaudit.work import Work
@@ -28,7 +30,9 @@ from pathaudit.work import Work
 __all__ = ["Answer", "check_rule", "find_entries"]
 
 
-def check_rule(work: Work, rule: AnyRule, entry: str | None = None) -> Answer:
+def check_rule(  # noqa: C901 - one arm a kind
+    work: Work, rule: AnyRule, entry: str | None = None
+) -> Answer:
     """Judge one rule on a tree, or on one served class of it."""
     match rule:
         case CoversRule():
@@ -49,3 +53,5 @@ def check_rule(work: Work, rule: AnyRule, entry: str | None = None) -> Answer:
             return check_precedes(work, rule)
         case DispatchesRule():
             return check_dispatches(work, rule, entry)
+        case ProvidesRule():
+            return check_provides(work, rule, entry)

@@ -128,6 +128,18 @@ class Reductions(Struct, frozen=True, forbid_unknown_fields=True):
     adds: tuple[str, ...] = ()
 
 
+class Capability(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a served class with the method ``declares`` must have: ``needs``, read in ``readers``.
+
+    ``readers`` are globs of files; ``effect`` is what happens where one of them is not there.
+    """
+
+    declares: str
+    needs: tuple[str, ...]
+    readers: tuple[str, ...]
+    effect: str
+
+
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """Every fact about a framework that the engine needs."""
 
@@ -147,6 +159,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     sinks: dict[str, tuple[str, ...]] = {}
     requests: tuple[Request, ...] = ()
     reductions: Reductions = Reductions()
+    capabilities: tuple[Capability, ...] = ()
 
     def is_draft(self, class_name: str, file: str) -> bool:
         """Is this a draft model, by the names the framework gives them?"""

@@ -132,6 +132,13 @@ class DispatchesRule(Rule, frozen=True, kw_only=True, tag="dispatches"):
     """
 
 
+class ProvidesRule(Rule, frozen=True, kw_only=True, tag="provides"):
+    """A class that declares a capability of the profile has what the framework reads of it.
+
+    ``message`` may use ``{name}``, ``{declares}``, ``{needs}`` and ``{reader}``.
+    """
+
+
 AnyRule: TypeAlias = (
     CoversRule
     | CarriesRule
@@ -142,6 +149,7 @@ AnyRule: TypeAlias = (
     | OnceRule
     | PrecedesRule
     | DispatchesRule
+    | ProvidesRule
 )
 
 
