@@ -21,8 +21,8 @@ CLASSES = {
     "an inherited one": (f"class B:\n    {NEEDS} = None\nclass M(B):\n{DECLARED}", []),
     "an inherited declaration": (f"class B:\n{DECLARED}class M(B):\n    x = 1\n", ["B"]),
     "an unknown base": (f"class M(Unknown):\n{DECLARED}", []),
-    "a draft": (f"class EagleM:\n{DECLARED}M = EagleM\n", []),
-    "asked by name": (f"class M:\n    def {DECLARES}(self):\n        return getattr(x, '{DECLARES}')\n", []),
+    "a draft": (f"class EagleM:\n{DECLARED}class M:\n    x = EagleM\n", []),
+    "asked by name": (f"class M:\n    def {DECLARES}(self):\n        x.f('{DECLARES}')\n", []),
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from pathaudit.check.covers import check_covers
 from pathaudit.check.dispatches import check_dispatches
 from pathaudit.check.forwards import check_forwards
 from pathaudit.check.once import check_once
+from pathaudit.check.parity import check_parity
 from pathaudit.check.precedes import check_precedes
 from pathaudit.check.provides import check_provides
 from pathaudit.check.reads import check_reads
@@ -21,6 +22,7 @@ from pathaudit.ruleset import (
     DispatchesRule,
     ForwardsRule,
     OnceRule,
+    ParityRule,
     PrecedesRule,
     ProvidesRule,
     ReadsRule,
@@ -55,3 +57,5 @@ def check_rule(  # noqa: C901 - one arm a kind
             return check_dispatches(work, rule, entry)
         case ProvidesRule():
             return check_provides(work, rule, entry)
+        case ParityRule():
+            return check_parity(work, rule, entry)

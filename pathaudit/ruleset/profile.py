@@ -128,6 +128,21 @@ class Reductions(Struct, frozen=True, forbid_unknown_fields=True):
     adds: tuple[str, ...] = ()
 
 
+class ArgumentGate(Struct, frozen=True, forbid_unknown_fields=True):
+    """The framework refuses to start where these arguments matter, as the code there says."""
+
+    arguments: tuple[str, ...]
+    reason: str
+    anchor: Anchor
+
+
+class Siblings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Arguments of layers, as globs: what is ``exempt`` only makes a run faster."""
+
+    exempt: tuple[str, ...] = ()
+    gates: tuple[ArgumentGate, ...] = ()
+
+
 class Capability(Struct, frozen=True, forbid_unknown_fields=True):
     """What a served class with the method ``declares`` must have: ``needs``, read in ``readers``.
 
@@ -160,6 +175,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     requests: tuple[Request, ...] = ()
     reductions: Reductions = Reductions()
     capabilities: tuple[Capability, ...] = ()
+    siblings: Siblings = Siblings()
 
     def is_draft(self, class_name: str, file: str) -> bool:
         """Is this a draft model, by the names the framework gives them?"""

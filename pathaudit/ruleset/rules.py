@@ -139,6 +139,10 @@ class ProvidesRule(Rule, frozen=True, kw_only=True, tag="provides"):
     """
 
 
+class ParityRule(Rule, frozen=True, kw_only=True, tag="parity"):
+    """Sites that run the same layers give them the same. ``message`` may use ``{how}``."""
+
+
 AnyRule: TypeAlias = (
     CoversRule
     | CarriesRule
@@ -150,6 +154,7 @@ AnyRule: TypeAlias = (
     | PrecedesRule
     | DispatchesRule
     | ProvidesRule
+    | ParityRule
 )
 
 
