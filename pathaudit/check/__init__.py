@@ -7,6 +7,7 @@ from pathaudit.check.completes import check_completes
 from pathaudit.check.covers import check_covers
 from pathaudit.check.dispatches import check_dispatches
 from pathaudit.check.forwards import check_forwards
+from pathaudit.check.invokes import check_invokes
 from pathaudit.check.once import check_once
 from pathaudit.check.parity import check_parity
 from pathaudit.check.precedes import check_precedes
@@ -21,6 +22,7 @@ from pathaudit.ruleset import (
     CoversRule,
     DispatchesRule,
     ForwardsRule,
+    InvokesRule,
     OnceRule,
     ParityRule,
     PrecedesRule,
@@ -59,3 +61,5 @@ def check_rule(  # noqa: C901 - one arm a kind
             return check_provides(work, rule, entry)
         case ParityRule():
             return check_parity(work, rule, entry)
+        case InvokesRule():
+            return check_invokes(work, rule, entry)

@@ -143,6 +143,10 @@ class ParityRule(Rule, frozen=True, kw_only=True, tag="parity"):
     """Sites that run the same layers give them the same. ``message`` may use ``{how}``."""
 
 
+class InvokesRule(Rule, frozen=True, kw_only=True, tag="invokes"):
+    """Modules are entered by a call. ``message`` may use ``{how}`` and ``{modules}``."""
+
+
 AnyRule: TypeAlias = (
     CoversRule
     | CarriesRule
@@ -155,6 +159,7 @@ AnyRule: TypeAlias = (
     | DispatchesRule
     | ProvidesRule
     | ParityRule
+    | InvokesRule
 )
 
 
