@@ -9,6 +9,7 @@ from msgspec import Struct
 from pathaudit.check.answer import Answer, Fault, merge_faults
 from pathaudit.check.bounds_ids import Asked, Stored, asked_by
 from pathaudit.check.bounds_loops import Asking, askings, missing_operand
+from pathaudit.check.bounds_offsets import Meaning, meanings_of, unusual
 from pathaudit.check.bounds_stages import Spanned, judge_stages
 from pathaudit.check.places import region_of
 from pathaudit.check.subjects import FEATURES, Subject, find_entries, find_layer_subjects
@@ -28,6 +29,8 @@ def check_bounds(work: Work, rule: BoundsRule, entry: str | None) -> Answer:
     """Judge one end of the layers on every served class of a tree, or on one."""
     if rule.end == "stage":
         return _check_stages(work, rule, entry)
+    if rule.end == "offset":
+        return _check_offsets(work, rule, entry)
     served = [
         ref
         for ref in find_entries(work)
@@ -53,6 +56,20 @@ def _check_stages(work: Work, rule: BoundsRule, entry: str | None) -> Answer:
         gaps=tuple(item.gap for item in results if item.gap is not None),
         examined=len(subjects),
     )
+
+
+def _check_offsets(work: Work, rule: BoundsRule, entry: str | None) -> Answer:
+    """What is usual is asked of all served classes, whichever is judged."""
+    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
+    features = work.run(FEATURES, served)
+    armed = [ref for ref, found in zip(served, features, strict=True) if found]
+    meanings = [item for found in work.run(MEANINGS, armed) for item in found]
+    faults = unusual(rule, meanings, entry)
+    return Answer(merge_faults(rule, faults), (), (), len(meanings))
+
+
+def _find_meanings(index: Index, _: Rule | None, entry: ClassRef) -> tuple[Meaning, ...]:
+    return meanings_of(index, entry)
 
 
 def _judge_stages(index: Index, rule: Rule | None, subject: Subject) -> Spanned:
@@ -139,3 +156,4 @@ SPANNED = Stage(
     "spanned", _judge_stages, Subject, Spanned, lambda item: item.root.file, judges=True
 )
 BOUNDED = Stage("bounded", _judge, ClassRef, Bounded, lambda item: item.file)
+MEANINGS = Stage("meanings", _find_meanings, ClassRef, tuple[Meaning, ...], lambda item: item.file)

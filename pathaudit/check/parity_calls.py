@@ -38,11 +38,11 @@ def layer_calls(
     for loop in ast.walk(function.node):
         if not isinstance(loop, ast.For | ast.While) or names is None:
             continue
-        elements = _elements(loop, function, stacks)
+        elements = layers_in(loop, function, stacks)
         for statement in ast.walk(loop):
             if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
                 call = statement.value
-                if _is_element(call.func, elements, stacks):
+                if is_element(call.func, elements, stacks):
                     given = tuple(_bound(call, names))
                     targets = _targets(statement.targets[0])
                     moving = _moving(loop, targets)
@@ -60,7 +60,7 @@ def _parameters(index: Index, layers: tuple[ClassRef, ...]) -> list[str] | None:
     return found[0] if found and all(names == found[0] for names in found) else None
 
 
-def _elements(
+def layers_in(
     loop: ast.For | ast.While, function: FunctionOutline, stacks: frozenset[str]
 ) -> frozenset[str]:
     """The names that hold a layer in a loop."""
@@ -76,7 +76,8 @@ def _elements(
     return frozenset(found)
 
 
-def _is_element(node: ast.expr, elements: frozenset[str], stacks: frozenset[str]) -> bool:
+def is_element(node: ast.expr, elements: frozenset[str], stacks: frozenset[str]) -> bool:
+    """Is an expression a layer: one of some names, or an item of a stack?"""
     return (isinstance(node, ast.Name) and node.id in elements) or _is_item(node, stacks)
 
 

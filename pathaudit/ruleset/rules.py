@@ -59,11 +59,11 @@ class BoundsRule(Rule, frozen=True, kw_only=True, tag="bounds"):
     """Both ends of the layers are handled. ``message`` may use ``{how}``.
 
     ``end`` is that of the ids which can be asked for, or the ``stage`` whose layers every site of
-    a method keeps to if one of them does.
+    a method keeps to if one of them does, or their ``offset``: which layer an id means.
     """
 
     subject: Literal["features", "layers"]
-    end: Literal["first", "last", "stage"]
+    end: Literal["first", "last", "stage", "offset"]
     assume: tuple[str, ...] = ()
 
 
