@@ -54,7 +54,7 @@ def load_ruleset(
         if name not in known:
             raise UsageError(f"there is no rule {name!r}", hint=_nearest(name, known))
     chosen = tuple(known[name] for name in sorted(known) if not only or name in only)
-    return Ruleset(profile=profile, rules=chosen, directory=str(directory))
+    return Ruleset(profile=profile, rules=chosen, directory=str(directory), known=tuple(known))
 
 
 def load_own_rules(directory: Path, shipped: Path) -> Ruleset:

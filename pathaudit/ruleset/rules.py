@@ -133,8 +133,9 @@ AnyRule: TypeAlias = (
 
 
 class Ruleset(Struct, frozen=True):
-    """A profile with the rules to check; rules are sorted by id."""
+    """A profile with the rules to check, sorted by id; ``known`` are the ids of all there are."""
 
     profile: Profile
     rules: tuple[AnyRule, ...]
     directory: str
+    known: tuple[str, ...] = ()
