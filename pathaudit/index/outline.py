@@ -11,10 +11,12 @@ from pathaudit.index.syntax import (
     Assigned,
     Definition,
     appended,
+    base_init_call,
     first_line,
     local_assignments,
     parse,
     parse_definition,
+    returns,
 )
 from pathaudit.sources import split_lines
 
@@ -79,6 +81,16 @@ class FunctionOutline:
     def locals(self) -> dict[str, list[Assigned]]:
         """What each name is assigned anywhere inside the function."""
         return local_assignments(self.node)
+
+    @cached_property
+    def returns(self) -> list[ast.expr]:
+        """What the function returns, in any place."""
+        return returns(self.node)
+
+    @cached_property
+    def base_init(self) -> ast.Call | None:
+        """The call of a base's constructor, in a constructor."""
+        return base_init_call(self.node)
 
     @cached_property
     def appended(self) -> tuple[tuple[str, tuple[ast.For, ...], ast.expr], ...]:
