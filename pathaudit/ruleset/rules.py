@@ -20,6 +20,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_fi
     message: str
     at: str = ""
     why: str = ""
+    effect: str = ""
     use_instead: str = ""
     limits: str = ""
     references: tuple[str, ...] = ()
