@@ -6,6 +6,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from pathaudit import ir
 from pathaudit.index.shadows import Shadowed, find_shadowed
 from pathaudit.index.syntax import (
     Assigned,
@@ -58,6 +59,8 @@ class FunctionOutline:
         self.line = node.lineno
         self.last = node.end_lineno or node.lineno
         self._lines = lines
+        # Kept by whoever lowers the function first: it depends on nothing but the text.
+        self.lowered: ir.Function | None = None
 
     @cached_property
     def node(self) -> Definition:

@@ -19,6 +19,7 @@ from pathaudit.ruleset.rules import (
     CoversRule,
     ReadsRule,
     Ruleset,
+    ShapeRule,
 )
 
 Loaded = TypeVar("Loaded")
@@ -175,6 +176,13 @@ def _names(rule: AnyRule, profile: Profile) -> Iterator[_Names]:
             yield "require", "the profile has no event", (rule.require,), profile.events
         case ReadsRule():
             yield "collects", "the profile has no event", (rule.collects,), profile.events
+        case ShapeRule():
+            known = profile.assumptions
+            single = (profile.pipeline.single,) if profile.pipeline is not None else ()
+            yield "kind", "the profile's pipeline assumes", single, known
+            yield "collects", "the profile has no event", (rule.collects,), profile.events
+            yield "assume", "the profile has no assumption", rule.assume, known
+            yield "assume_armed", "the profile has no assumption", rule.assume_armed, known
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -92,6 +92,20 @@ class Gate(Struct, frozen=True, forbid_unknown_fields=True):
     unless: Anchor | None = None
 
 
+class Pipeline(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a model is split into pipeline stages.
+
+    ``proxy`` is the class of what a stage that is not the last returns. A served class whose entry
+    method lacks ``parameter`` runs in one stage, of which the assumption ``single`` holds; the code
+    of ``anchor`` says so.
+    """
+
+    proxy: str
+    parameter: str
+    single: str
+    anchor: Anchor
+
+
 class Request(Struct, frozen=True, forbid_unknown_fields=True):
     """What the framework accepts as layer ids for some setters, and the code that says so."""
 
@@ -147,6 +161,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     sinks: dict[str, tuple[str, ...]] = {}
     requests: tuple[Request, ...] = ()
     reductions: Reductions = Reductions()
+    pipeline: Pipeline | None = None
+    shared: dict[str, tuple[str, ...]] = {}
 
     def is_draft(self, class_name: str, file: str) -> bool:
         """Is this a draft model, by the names the framework gives them?"""

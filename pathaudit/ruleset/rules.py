@@ -121,6 +121,18 @@ class OnceRule(Rule, frozen=True, kw_only=True, tag="once"):
     files: tuple[str, ...]
 
 
+class ShapeRule(Rule, frozen=True, kw_only=True, tag="shape"):
+    """What a model returns fits how its callers unpack it.
+
+    ``collects`` names the event that fills what is returned with a feature on; ``assume`` always
+    holds, ``assume_armed`` while a feature is on. ``message`` may use ``{what}``.
+    """
+
+    collects: str
+    assume: tuple[str, ...] = ()
+    assume_armed: tuple[str, ...] = ()
+
+
 AnyRule: TypeAlias = (
     CoversRule
     | CarriesRule
@@ -130,6 +142,7 @@ AnyRule: TypeAlias = (
     | ReadsRule
     | OnceRule
     | PrecedesRule
+    | ShapeRule
 )
 
 
