@@ -3,6 +3,7 @@
 import hashlib
 import os
 import subprocess
+import weakref
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ class Objects:
         self.folder = folder
         # By process: one that was forked must not read from the pipe of its parent.
         self._readers: dict[int, Git.AutoInterrupt] = {}
+        weakref.finalize(self, _end, self._readers)
 
     def __reduce__(self) -> tuple[type["Objects"], tuple[str]]:
         return Objects, (self.folder,)
@@ -51,10 +53,8 @@ class Objects:
         wanted = sorted(set(identities))
         missing = [line for line in self._check(wanted) if line.endswith(b" missing")]
         if missing:
-            raise StoreError(
-                f"{label}: {len(missing):,} of {len(wanted):,} files are missing in {self.place}",
-                f"is it a partial clone? git -C {self.place} fetch --refetch --no-filter",
-            )
+            count = f"{len(missing):,} of {len(wanted):,}"
+            raise StoreError(f"{label}: {count} files are missing in {self.place}", self._partial)
 
     def listing(self, commit: str) -> Iterator[tuple[str, str, str]]:
         """Yield mode, id and path of all that is in a commit; StoreError if a tree is missing."""
@@ -105,7 +105,7 @@ class Objects:
 
     def close(self) -> None:
         """End what reads for this process."""
-        self._readers.pop(os.getpid(), None)
+        _end(self._readers)
 
     @property
     def place(self) -> str:
@@ -153,7 +153,21 @@ class Objects:
     def _failed(self, fault: bytes) -> StoreError:
         lines = fault.decode("utf-8", "backslashreplace").replace("stderr: '", "").splitlines()
         told = next((line for line in lines if line.startswith(("fatal:", "error:"))), "git failed")
-        return StoreError(f"{self.place}: {told.strip()}", f"try git -C {self.place} fsck")
+        if "promisor" in told:  # what it says is that nothing was fetched, which is as it should be
+            return StoreError(f"{self.place}: objects of the revision are missing", self._partial)
+        told = told.strip().removesuffix("'")
+        return StoreError(f"{self.place}: {told}", f"try git -C {self.place} fsck")
+
+    @property
+    def _partial(self) -> str:
+        return f"nothing is fetched into a partial clone; git -C {self.place} fetch --refetch --no-filter"
+
+
+def _end(readers: "dict[int, Git.AutoInterrupt]") -> None:
+    """End the process that reads for this one; those of others are theirs."""
+    reader = readers.pop(os.getpid(), None)
+    if reader is not None:
+        reader.__del__()  # who raises an error of it may hold it yet; GitPython ends it so, too
 
 
 def _identity(data: bytes, like: str) -> str:
