@@ -206,8 +206,9 @@ def test_version(tmp_path: Path, revision: str, code: str | None, version: str |
 
 
 def test_a_revision_equals_the_checkout(tmp_path: Path) -> None:
-    files = {MODEL: "x\r\n", INIT: b"\xff", "sglang/data.json": "{}", "sglang/.hidden/a.py": ""}
-    commit(tmp_path / "r", {**files, "sglang/__pycache__/a.py": ""}, tag="t")
+    files: dict[str, str | bytes] = {MODEL: "x\r\n", INIT: b"\xff"}
+    files |= {"sglang/data.json": "{}", "sglang/.hidden/a.py": "", "sglang/__pycache__/a.py": ""}
+    commit(tmp_path / "r", files, tag="t")
     revision, folder = opened("t", tmp_path / "r"), open_source(str(tmp_path / "r"), "sglang")
     assert (revision.paths, revision.skipped) == (folder.paths, folder.skipped)
     assert [revision.digest(x) for x in revision.paths] == [folder.digest(x) for x in folder.paths]
@@ -309,7 +310,7 @@ def test_forked_processes_do_not_read_from_the_pipe_of_their_parent(clone: Path)
     [
         ("v0.5.66", "no such revision in {root} | did you mean 'git:v0.5.6'?"),
         ("stabel", "no such revision in {root} | did you mean 'git:stable'?"),
-        ("123456789", "no such revision in {root} | it has 4 branches and tags"),
+        ("123456789", "no such revision in {root} | it has 5 branches and tags"),
         ("HEAD~7", "no such revision in {root} | HEAD is there, but its history does not reach"),
         ("-n1", "looks like an option"),
         ("--all", "looks like an option"),

@@ -29,8 +29,8 @@ def form_of(target: str | None, package: str) -> Form:
         return Form.REVISION
     if os.path.isdir(target):
         return Form.FOLDER
+    if _REQUIREMENT.match(target) and not os.path.exists(target):
+        return Form.REQUIREMENT
     if target.lower().endswith(ARCHIVES):
         return Form.ARCHIVE
-    if target == package:
-        return Form.INSTALLED
-    return Form.REQUIREMENT if _REQUIREMENT.match(target) else Form.FOLDER
+    return Form.INSTALLED if target == package else Form.FOLDER

@@ -84,17 +84,21 @@ def pinned(requirement: Requirement) -> Version | None:
 def find_wheel(requirement: Requirement, label: str) -> Wheel:
     """Return the newest wheel that fits, whatever its platform; SourceError if there is none."""
     faults: list[str] = []
-    found: list[Wheel] = []
-    with ThreadPoolExecutor(len(_PYTHONS)) as pool:
-        # One version has the same code for each Python, so that the first answer will do.
-        group = 1 if pinned(requirement) else len(_PYTHONS)
-        for start in range(0, len(_PYTHONS), group):
-            pythons = _PYTHONS[start : start + group]
-            for answer in pool.map(lambda python: _resolve(requirement, python), pythons):
-                (found if isinstance(answer, Wheel) else faults).append(answer)  # type: ignore[arg-type]
-            if found:
-                return max(found, key=lambda wheel: wheel.version)
+    for pythons in _attempts(requirement):
+        with ThreadPoolExecutor(len(pythons)) as pool:
+            answers = list(pool.map(lambda python: _resolve(requirement, python), pythons))
+        found = [answer for answer in answers if isinstance(answer, Wheel)]
+        if found:
+            return max(found, key=lambda wheel: wheel.version)
+        faults += [answer for answer in answers if isinstance(answer, str)]
+        if any(_UNREACHABLE.search(fault) for fault in faults):
+            break
     raise _nothing(requirement, faults, label)
+
+
+def _attempts(requirement: Requirement) -> tuple[tuple[str, ...], ...]:
+    """The versions of Python to ask for, in turn: of one release, the first wheel will do."""
+    return (_PYTHONS[:1], _PYTHONS[1:]) if pinned(requirement) else (_PYTHONS,)
 
 
 def download(requirement: Requirement, wheel: Wheel, folder: Path, label: str) -> Path:

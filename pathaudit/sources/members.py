@@ -14,6 +14,7 @@ from pathaudit.sources.listing import printable
 
 MAX_PATHS = 100_000
 _MAX_HOPS = 8
+_USUAL = ("", "python", "src")
 
 
 class Member(Struct, frozen=True):
@@ -37,10 +38,12 @@ def find_inside(paths: Iterable[str], package: str, label: str) -> str:
     """
     python = [path for path in paths if path.endswith(".py")]
     tops = sorted({path.partition("/")[0] for path in python if "/" in path})
-    holders = _usual(python, package, "")[:1]
-    holders = holders or [top for top in tops if _holds(python, top, package)]
-    if not holders and len(tops) == 1:  # most source archives have one folder around everything
-        holders = _usual(python, package, tops[0])[:1]
+    places = [posixpath.join(top, x) for top in ("", *tops[: len(tops) == 1]) for x in _USUAL]
+    # Most source archives have one folder around everything, which may be named like the package.
+    held = [place.rstrip("/") for place in places if _holds(python, place, package)]
+    whole = set(python)
+    held.sort(key=lambda place: posixpath.join(place, package, "__init__.py") not in whole)
+    holders = held[:1] or [top for top in tops if _holds(python, top, package)]
     if len(holders) == 1:
         return holders[0]
     if holders:
@@ -51,14 +54,6 @@ def find_inside(paths: Iterable[str], package: str, label: str) -> str:
         f"{label}: no Python files of the package {package}; looked for {looked}",
         f"is this a source tree of {package}?",
     )
-
-
-def _usual(paths: list[str], package: str, below: str) -> list[str]:
-    """The usual places that hold the package, the most likely one first."""
-    places = (posixpath.join(below, place) if place else below for place in ("", "python", "src"))
-    held = [place for place in places if _holds(paths, place, package)]
-    whole = set(paths)
-    return sorted(held, key=lambda x: posixpath.join(x, package, "__init__.py") not in whole)
 
 
 def _holds(paths: list[str], holder: str, package: str) -> bool:

@@ -160,7 +160,8 @@ class Objects:
 
     @property
     def _partial(self) -> str:
-        return f"nothing is fetched into a partial clone; git -C {self.place} fetch --refetch --no-filter"
+        command = f"git -C {self.place} fetch --refetch --no-filter"
+        return f"nothing is fetched into a partial clone; {command}"
 
 
 def _end(readers: "dict[int, Git.AutoInterrupt]") -> None:

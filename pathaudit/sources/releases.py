@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 
@@ -175,7 +176,16 @@ def hash_of(archive: str, label: str) -> str:
         with open(archive, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise SourceError(f"{label}: cannot be read: {error.strerror}") from None
+        raise SourceError(f"{label}: cannot be read: {error.strerror}", _near(archive)) from None
+
+
+def _near(archive: str) -> str:
+    """Name the file beside it that may be meant by an archive that is not there."""
+    folder, name = os.path.split(archive)
+    with suppress(OSError):
+        near = get_close_matches(name, sorted(os.listdir(folder or os.curdir)), n=1)
+        return f"did you mean {os.path.join(folder, near[0])}?" if near and near[0] != name else ""
+    return ""
 
 
 @contextmanager
