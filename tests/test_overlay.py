@@ -1,6 +1,9 @@
 """A folder laid over a tree: what it replaces, what it adds, and how that is read and kept."""
 
+import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +71,49 @@ def test_a_model_of_ones_own_is_audited(tmp_path: Path) -> None:
     write(tmp_path / "mine", {"__init__.py": "", "model.py": renamed})
     report = audit(over_it(EXAMPLE, tmp_path / "mine"), capture_rules(), entry="MineForCausalLM")
     assert [x.file for x in report.findings] == [f"{MODELS}/mine/model.py"]
+
+
+@pytest.mark.parametrize(
+    ("files", "imported"),
+    [
+        ({"__init__.py": "", "base.py": "{model}"}, "mine.base"),
+        ({"base.py": "{model}"}, "base"),
+        ({"own/__init__.py": "", "own/base.py": "{model}"}, "own.base"),
+        ({"__init__.py": "", "base.py": "{model}"}, ".base"),
+    ],
+)
+def test_a_package_of_models_imports_itself(
+    tmp_path: Path, files: dict[str, str], imported: str
+) -> None:
+    model = (EXAMPLE / MODELS / "overlapped.py").read_text()
+    write(tmp_path / "mine", {name: text.format(model=model) for name, text in files.items()})
+    served = f"from {imported} import OverlappedForCausalLM\n\n\n"
+    served += "class MineForCausalLM(OverlappedForCausalLM):\n    pass\n\n\n"
+    write(tmp_path / "mine", {"served.py": served + "EntryClass = MineForCausalLM\n"})
+    tree = over_it(EXAMPLE, tmp_path / "mine")
+    report = audit(tree, capture_rules(), entry="MineForCausalLM")
+    assert len(report.findings) == 1
+    base = next(path for path in tree.paths if path.endswith("/base.py"))
+    narrowed = audit(tree, capture_rules(), files=(base,))
+    assert "MineForCausalLM" in {x for entry in narrowed.entries for x in entry.architectures}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("M.forward = f\n", "replaces M.forward"),
+        ("import x\nx.y.Model.forward=f\n", "replaces Model.forward"),
+        ("setattr(x.Model, 'forward', f)\n", "replaces Model"),
+        ("x.forward = f\n", ""),
+        ("M.forward == f\n", ""),
+        ("def f():\n    M.forward = f\n", ""),
+        ("base a", ""),
+    ],
+)
+def test_a_method_that_is_replaced_is_told(tmp_path: Path, text: str, told: str) -> None:
+    tree = laid(tmp_path, BASE, {f"{MODELS}/a.py": text})
+    assert f"{MODELS}/a.py" in tree.paths
+    assert [x.split(" when")[0] for _, x in tree.skipped] == ([told] if told else [])
 
 
 def test_what_is_left_out_is_told(tmp_path: Path) -> None:
@@ -175,3 +221,15 @@ def test_cache_tells_and_deletes_releases(tmp_path: Path) -> None:
     assert "releases 1 in 0.0 MiB" in run("cache", "info").stdout
     assert run("cache", "clear").exit_code == 0
     assert "releases 0 in 0.0 MiB" in run("cache", "info").stdout
+
+
+def test_a_folder_takes_neither_git_nor_a_network(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathaudit.cli import main\n"
+        "try: main(['scan', sys.argv[1]])\n"
+        "except SystemExit: print({'git', 'packaging', 'tarfile', 'ssl'} & sys.modules.keys())"
+    )
+    words = [sys.executable, "-c", program, str(EXAMPLE)]
+    environment = {**os.environ, "PATHAUDIT_CACHE_DIR": str(tmp_path)}
+    told = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
+    assert told.stdout.splitlines()[-1] == "set()"
