@@ -43,6 +43,15 @@ class Candidate(Struct, frozen=True):
     signature: str
 
 
+class Owner(Struct, frozen=True):
+    """An object of a served class that owns layers, and a method of it that runs them."""
+
+    instance: Instance
+    root: FunctionRef
+    method: str
+    entry: str
+
+
 class Armed(Struct, frozen=True):
     """A served class, the subjects that its setters arm, and the gaps of those that arm none."""
 
@@ -72,6 +81,24 @@ def find_subjects(work: Work, entry: str | None = None) -> tuple[tuple[Subject, 
     candidates = [x for item in armed for x in item.candidates]
     candidates += [x for found in work.run(DORMANT, silent) for x in found]
     return _grouped(candidates), [gap for item in armed for gap in item.gaps]
+
+
+def find_owners(work: Work, entry: str | None = None) -> tuple[Owner, ...]:
+    """The objects that own layers, of all served classes or of one; drafts left out."""
+    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
+    asked = [ref for ref in served if entry in (None, ref.name)]
+    return tuple(owner for found in work.run(OWNERS, asked) for owner in found)
+
+
+def _find_owners(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Owner, ...]:
+    found: dict[Owner, None] = {}
+    for instance in _reachable(index, Instance(entry), REACHED_DEPTH):
+        stacks = index.stacks_of(instance)
+        for method in index.profile.entries.methods if stacks else ():
+            root = index.modules.method(instance.cls, method)
+            if root is not None and _reaches(index, instance.cls, root[0], stacks):
+                found[Owner(instance, root[0], method, entry.name)] = None
+    return tuple(found)
 
 
 def _grouped(candidates: Iterable[Candidate]) -> tuple[Subject, ...]:
@@ -254,3 +281,4 @@ SERVED = Stage("served", _find_served, str, tuple[ClassRef, ...], str)
 FEATURES = Stage("features", _find_features, ClassRef, tuple[Feature, ...], lambda x: x.file)
 ARMED = Stage("armed", _find_armed, ClassRef, Armed, lambda x: x.file)
 DORMANT = Stage("dormant", _find_dormant, Silent, tuple[Candidate, ...], lambda x: x.entry.file)
+OWNERS = Stage("owners", _find_owners, ClassRef, tuple[Owner, ...], lambda x: x.file)
