@@ -88,10 +88,10 @@ def survey(tree: SourceTree, rules: Ruleset, *, means: Means = ALONE) -> Survey:
         from pathaudit.variants import find_variants
 
         with _at_work(tree, rules, known, (), means) as work:
-            return Survey(audit_work(work, rules), find_variants(work, rules.rules))
+            return Survey(audit_work(work, rules), *find_variants(work, rules.rules))
 
     found = _once(tree, key, msgspec.msgpack.Decoder(Survey), means, answer)
-    return Survey(_labelled(found.report, tree), found.variants)
+    return msgspec.structs.replace(found, report=_labelled(found.report, tree))
 
 
 def _labelled(report: Report, tree: SourceTree) -> Report:

@@ -5,7 +5,6 @@ they exclude, or a class that no rule looks at; so nothing is assumed here.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 
 from msgspec import Struct
 
@@ -14,7 +13,7 @@ from pathaudit.check.iterations import CoversMonitor
 from pathaudit.check.subjects import Owner, find_owners
 from pathaudit.index import FunctionRef, Index, Instance
 from pathaudit.paths import BudgetExceeded, Executor, Run, ask
-from pathaudit.results.versions import EventUse, Variant
+from pathaudit.results.versions import EntryName, EventUse, Variant
 from pathaudit.ruleset import AnyRule, CoversRule, Rule
 from pathaudit.work import Stage, Work
 
@@ -34,8 +33,20 @@ class Ran(Struct, frozen=True):
     evidence: tuple[str, ...]
 
 
-def find_variants(work: Work, rules: Sequence[Rule]) -> tuple[Variant, ...]:
-    """The ways to run layers in a tree, with the events that rules require, in order of place."""
+class Runs(Struct, frozen=True):
+    """The runs of one method; ``cut`` where a budget ran out, so that some may be missing."""
+
+    found: tuple[Ran, ...]
+    cut: bool
+
+
+def find_variants(
+    work: Work, rules: Sequence[Rule]
+) -> tuple[tuple[Variant, ...], tuple[EntryName, ...]]:
+    """The ways to run layers in a tree, with the events that rules require, in order of place.
+
+    Also returns the methods of which some ways may be missing.
+    """
     owners = find_owners(work)
     events = sorted({rule.require for rule in rules if isinstance(rule, CoversRule)})
     entries: dict[tuple[FunctionRef, Instance], set[str]] = {}
@@ -43,11 +54,14 @@ def find_variants(work: Work, rules: Sequence[Rule]) -> tuple[Variant, ...]:
         entries.setdefault((owner.root, owner.instance), set()).add(owner.entry)
     asked = [Asked(*key, event) for event in events for key in sorted(entries, key=_order)]
     found: dict[FunctionRef, list[tuple[Asked, Ran]]] = {}
+    cut: set[EntryName] = set()
     for item, runs in zip(asked, work.run(RUNS, asked), strict=True):
-        found.setdefault(item.root, []).extend((item, ran) for ran in runs)
+        found.setdefault(item.root, []).extend((item, ran) for ran in runs.found)
+        cut |= {EntryName(item.root.file, item.root.qualname)} if runs.cut else set()
     served = _served(owners)
     variants = (x for root in found for x in _variants(root, found[root], served[root]))
-    return tuple(sorted(variants, key=lambda x: (x.file, x.line, x.entry, x.symbol, x.kind)))
+    ordered = sorted(variants, key=lambda x: (x.file, x.line, x.entry, x.symbol, x.kind))
+    return tuple(ordered), tuple(sorted(cut))
 
 
 def _order(key: tuple[FunctionRef, Instance]) -> str:
@@ -73,6 +87,7 @@ def _variants(
     for (file, line, symbol, kind, callee), group in places.items():
         yield Variant(
             entry=root.qualname,
+            entry_file=root.file,
             symbol=symbol,
             file=file,
             line=line,
@@ -93,19 +108,22 @@ def _uses(group: Iterable[tuple[Asked, Ran]]) -> Iterator[EventUse]:
             yield EventUse(event, tuple(sorted(found[event])))
 
 
-def _find_runs(index: Index, _: AnyRule | None, item: Asked) -> tuple[Ran, ...]:
+def _find_runs(index: Index, _: AnyRule | None, item: Asked) -> Runs:
     """Execute one method with nothing assumed; of one that is too large, what was seen of it."""
     stacks = frozenset(index.stacks_of(item.instance))
     monitor = CoversMonitor(lambda condition, _: condition)
     executor = Executor(index, ask(index.profile, item.event, (), (), stacks), monitor)
-    with suppress(BudgetExceeded):
+    cut = False
+    try:
         executor.run_root(item.instance, item.root)
+    except BudgetExceeded:
+        cut = True
     lost = [x.run for x in monitor.breaches]
     lost += [x.run for x in monitor.unfollowed] + [x.run for x in monitor.stopped]
     found: dict[Run, set[str]] = {_plain(run): set() for run in lost}
     for kept in monitor.kept:
         found.setdefault(_plain(kept.run), set()).add(kept.evidence)
-    return tuple(Ran(run, tuple(sorted(places))) for run, places in found.items())
+    return Runs(tuple(Ran(run, tuple(sorted(places))) for run, places in found.items()), cut)
 
 
 def _plain(run: Run) -> Run:
@@ -122,4 +140,4 @@ def _plain(run: Run) -> Run:
     )
 
 
-RUNS = Stage("runs", _find_runs, Asked, tuple[Ran, ...], lambda item: item.root.file)
+RUNS = Stage("runs", _find_runs, Asked, Runs, lambda item: item.root.file)

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from pathaudit.results import Finding, Report, Source, Verdict
+from pathaudit.results import Finding, Report, Severity, Source, Verdict, fails
 
 
 class EventUse(Struct, frozen=True):
@@ -20,13 +20,14 @@ class EventUse(Struct, frozen=True):
 class Variant(Struct, frozen=True, kw_only=True):
     """One way in which a method runs layers, whatever rules may ask of it.
 
-    ``entry`` is ``Class.method``, where the framework or a class that holds the model begins;
-    ``symbol`` the method that has the place in it. ``kind`` is ``loop``, ``call`` (of one layer)
-    or ``handoff`` to ``callee``. ``layers`` are half-open ranges. ``events`` are those that come
-    with the layers on some path, whatever the form in which the code calls for them.
+    ``entry`` is the method under audit, ``Class.method`` in ``entry_file``; ``symbol`` the one that
+    has the place in it. ``kind`` is ``loop``, ``call`` (of one layer) or ``handoff`` to ``callee``.
+    ``layers`` are half-open ranges. ``events`` are those that come with the layers on some path,
+    whatever the form in which the code calls for them.
     """
 
     entry: str
+    entry_file: str
     symbol: str
     file: str
     line: int
@@ -37,11 +38,22 @@ class Variant(Struct, frozen=True, kw_only=True):
     architectures: tuple[str, ...]
 
 
+class EntryName(Struct, frozen=True, order=True):
+    """A method under audit: ``Class.method`` and the file that defines it."""
+
+    file: str
+    entry: str
+
+
 class Survey(Struct, frozen=True):
-    """A report, and every way in which the tree runs layers, also where no rule looks."""
+    """A report, and every way in which the tree runs layers, also where no rule looks.
+
+    ``cut`` are the methods that were not followed to the end: some ways may be missing.
+    """
 
     report: Report
     variants: tuple[Variant, ...]
+    cut: tuple[EntryName, ...]
 
 
 class Origin(StrEnum):
@@ -83,8 +95,8 @@ class Ended(Struct, frozen=True):
 class Basis(StrEnum):
     """By what a finding of one version was known again in the other.
 
-    ``place``: it has another fingerprint, since others of its kind came or went, or another
-    severity of certainty. ``resemblance``: its class was renamed or moved, or its layers changed.
+    ``place``: it says the same of the same method, but others of its kind came or went before it.
+    ``resemblance``: its class was renamed, or its layers, condition or method changed.
     """
 
     FINGERPRINT = "fingerprint"
@@ -141,42 +153,66 @@ class EventLoss(Struct, frozen=True, kw_only=True):
 
 
 class EntryChange(Struct, frozen=True, kw_only=True):
-    """``change`` is ``appeared``, ``vanished`` or ``renamed``; ``was`` is the old name and file."""
+    """A method under audit that ``appeared``, ``vanished``, or was ``renamed`` or ``moved``.
+
+    ``was`` is its old name or its old file. ``architectures`` are the served classes.
+    """
 
     change: str
     entry: str
     file: str
-    line: int
-    was: str = ""
+    was: str
+    architectures: tuple[str, ...]
 
 
 class DiffSummary(Struct, frozen=True, kw_only=True):
-    """Counts. ``worse`` are findings of both versions that are reachable errors only now."""
+    """Counts, of the lists of a ``ReportDiff``."""
 
     added: int
-    worse: int
     fixed: int
-    gone: int
-    unjudged: int
+    dropped: int
     unchanged: int
+    changed: int
     undecided: int
     variants: int
     events: int
 
 
 class ReportDiff(Struct, frozen=True, kw_only=True):
-    """What changed from one version to another, in a fixed order: by rule, file, line."""
+    """What changed from one version to another, each list in a fixed order.
+
+    ``fixed`` are findings whose place is right now, ``dropped`` those that are not there for
+    another reason. ``unchanged`` are findings of both versions, ``changed`` those of them whose
+    severity, verdict, reach or acceptance differs.
+    """
 
     tool: str
     old: Source
     new: Source
     rules: tuple[str, ...]
     added: tuple[Added, ...]
-    ended: tuple[Ended, ...]
-    kept: tuple[Kept, ...]
+    fixed: tuple[Ended, ...]
+    dropped: tuple[Ended, ...]
+    changed: tuple[Kept, ...]
+    unchanged: tuple[Kept, ...]
     undecided: tuple[Undecided, ...]
     entries: tuple[EntryChange, ...]
     variants: tuple[VariantChange, ...]
     events: tuple[EventLoss, ...]
     summary: DiffSummary
     schema: int = 1
+
+
+def fails_newly(diff: ReportDiff, fail_on: Severity, *, strict: bool = False) -> bool:
+    """Does the new version have what fails a scan and did not fail one of the old version?
+
+    ``strict`` counts what can no longer be decided.
+    """
+    if any(fails(item.finding, fail_on, strict=strict) for item in diff.added):
+        return True
+    if strict and diff.undecided:
+        return True
+    return any(
+        fails(item.new, fail_on, strict=strict) and not fails(item.old, fail_on, strict=strict)
+        for item in diff.changed
+    )
