@@ -1,11 +1,11 @@
 """``pathaudit scan``: which paths break a rule?"""
 
-import re
 import time
 from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, get_args
 
 import click
 
+from pathaudit.cli.excerpts import excerpts
 from pathaudit.cli.options import color_option, means_options, open_targets, output_option
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
 from pathaudit.cli.served import served_class
@@ -139,28 +139,13 @@ def _render_text(source: "SourceTree", report: "Report", out: TextIO, shown: Sho
     text.render(
         report,
         out,
-        excerpts={
-            file: _excerpt(source, file, lines) for file, lines in text.lines_wanted(report).items()
-        },
+        excerpts=excerpts(source, text.lines_wanted(report)),
         width=columns(out),
         color=wants_color(shown.color, out),
         verbose=shown.verbose,
         positive=shown.positive,
         seconds=time.perf_counter() - shown.started,
     )
-
-
-def _excerpt(source: "SourceTree", file: str, wanted: frozenset[int]) -> dict[int, str]:
-    """Return lines of a file by number; none of a file that cannot be read any more."""
-    from pathaudit.errors import SourceError
-
-    try:
-        text = source.text(file)
-    except SourceError:
-        return {}
-    # Only these end a line of Python: not a form feed, nor what str.splitlines also splits at.
-    lines = enumerate(re.split(r"\r\n|\r|\n", text), start=1)
-    return {number: line for number, line in lines if number in wanted}
 
 
 def _fails(report: "Report", fail_on: FailOn, strict: bool) -> bool:
