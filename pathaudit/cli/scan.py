@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, get_args
 
 import click
 
+from pathaudit.cli.baselines import Baselines
 from pathaudit.cli.excerpts import excerpts
 from pathaudit.cli.options import color_option, means_options, open_targets, output_option
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
@@ -69,6 +70,14 @@ Examples:
 )
 @output_option("report")
 @means_options
+@click.option(
+    "--baseline", metavar="FILE", help="Findings in this file are known and do not fail the run."
+)
+@click.option(
+    "--write-baseline",
+    metavar="FILE",
+    help="Write what is found to a baseline, with the reasons already there.",
+)
 @click.option("--verbose", is_flag=True, help="Show what holds and where, and all gaps, too.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
 @color_option
@@ -84,6 +93,8 @@ def scan(
     strict: bool,
     form: Format,
     output: str | None,
+    baseline: str | None,
+    write_baseline: str | None,
     verbose: bool,
     quiet: bool,
     color: Color,
@@ -96,18 +107,23 @@ def scan(
     installed package is read. With FILES of a tree, only the classes whose paths depend on one of
     them are audited. A finding says where the path leaves, on which condition, and which
     layers it concerns; findings that are reachable and as severe as --fail-on fail the run.
+
+    With --baseline, findings that are known are shown as such and fail nothing, unless they got
+    worse. --write-baseline writes such a file; findings in it are known from then on.
     """
     from pathaudit.audit import audit
     from pathaudit.cli.progress import means_of_work
 
     started = time.perf_counter()
-    if output is not None:
-        check_output(output)
+    for target in filter(None, (output, write_baseline)):
+        check_output(target)
+    known = Baselines(baseline, write_baseline)
     if config is not None:
         entry = _only_entry(entry, served_class(config))
     source, files, ruleset = open_targets(targets, rules)
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         report = audit(source, ruleset, entry=entry, files=files, means=means)
+    report = known.use(report, source, whole=entry is None and not files)
 
     def render(out: TextIO) -> None:
         if form == "json":

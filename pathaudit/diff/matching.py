@@ -65,7 +65,14 @@ def match(
 ) -> tuple[Pair, ...]:
     """Pair the findings of two versions. At most one pair for each, in the order of the new."""
     matcher = _Matcher(old, new, naming, old_has, new_has)
-    return tuple(sorted(matcher.pairs(), key=lambda pair: pair.new))
+    pairs = [*matcher.same(), *matcher.alike()]
+    return tuple(sorted(pairs, key=lambda pair: pair.new))
+
+
+def match_same(old: Sequence[Mark], new: Sequence[Mark], naming: Naming) -> tuple[Pair, ...]:
+    """As ``match``, but what merely resembles is no pair."""
+    matcher = _Matcher(old, new, naming, lambda *_: True, lambda *_: True)
+    return tuple(sorted(matcher.same(), key=lambda pair: pair.new))
 
 
 class _Matcher:
@@ -85,11 +92,13 @@ class _Matcher:
         self.old_has = old_has
         self.new_has = new_has
 
-    def pairs(self) -> Iterator[Pair]:
+    def same(self) -> Iterator[Pair]:
         yield from self._equal(_saying, _saying)
         yield from self._equal(_print, _print)
         yield from self._equal(_message, _message)
         yield from self._equal(self._moved_print, _placed_print)
+
+    def alike(self) -> Iterator[Pair]:
         yield from self._equal(self._moved_layers, _placed_layers)
         yield from self._alike(self._place, _place_of)
         yield from self._alike(self._owner, _owner_of)

@@ -203,12 +203,23 @@ def _place(file: str, line: int) -> str:
 
 
 def _listed(heading: str, rows: Sequence[Row], page: Page) -> Iterator[Line]:
-    """A heading with a number, and rows, not too many unless all are asked for."""
+    """A heading with a number, and rows, not too many unless all are asked for.
+
+    What is said of several is said once.
+    """
     if not rows:
         return
     yield (("bold", f"{heading}: {len(rows)}"),)
     shown = rows if page.verbose else rows[:_ROWS]
-    yield from table(shown, 2, page)
+    groups: dict[str, list[Row]] = {}
+    for row in shown:
+        groups.setdefault(row[2], []).append(row)
+    for remark, group in groups.items():
+        if len(group) == 1:
+            yield from table(group, 2, page)
+            continue
+        yield from hanging((("", "  "),), f"{remark}:", 4, page)
+        yield from table([(place, name, "") for place, name, _ in group], 4, page)
     if len(rows) > len(shown):
         yield (("", f"  and {len(rows) - len(shown)} more; --verbose lists all"),)
     yield ()
@@ -245,7 +256,7 @@ def _lead(diff: ReportDiff) -> Styled:
     if number:
         return "error", f"{counted(number, 'new error')}"
     if fails_newly(diff, Severity.NOTE) or diff.undecided:
-        return "warning", "No new errors, but read the above"
+        return "warning", "No new errors"
     return "good", "Nothing new is broken"
 
 
