@@ -1,6 +1,6 @@
 """Options that several commands have, and what they open."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 import click
@@ -56,16 +56,6 @@ def open_inputs(target: str | None, rules: tuple[str, ...] = ()) -> "tuple[Sourc
 
     ruleset = _load_rules(rules)
     return open_source(target, ruleset.profile.package), ruleset
-
-
-def open_versions(
-    targets: Sequence[str], rules: tuple[str, ...] = ()
-) -> "tuple[tuple[SourceTree, ...], Ruleset]":
-    """Open several trees, and load rules by their id; raises as ``open_inputs``."""
-    from pathaudit.sources import open_source
-
-    ruleset = _load_rules(rules)
-    return tuple(open_source(item, ruleset.profile.package) for item in targets), ruleset
 
 
 def open_targets(

@@ -216,3 +216,95 @@ def fails_newly(diff: ReportDiff, fail_on: Severity, *, strict: bool = False) ->
         fails(item.new, fail_on, strict=strict) and not fails(item.old, fail_on, strict=strict)
         for item in diff.changed
     )
+
+
+# ---- many versions ------------------------------------------------------------------------------
+
+
+class RuleCount(Struct, frozen=True, kw_only=True):
+    """Findings of a rule in one version: those that fail a scan, others, and undecided ones."""
+
+    rule: str
+    failing: int
+    others: int
+    unknown: int
+
+
+class HistoryRow(Struct, frozen=True, kw_only=True):
+    """One version. ``entries`` are the methods judged, ``gaps`` what was not analysed."""
+
+    source: Source
+    counts: tuple[RuleCount, ...]
+    entries: int
+    gaps: int
+
+
+class State(StrEnum):
+    """What a rule says of a class in one version.
+
+    ``broken``: a finding fails a scan. ``latent``: there is one that does not, as its path
+    cannot run or it is too mild. ``unjudged``: the class is there, but the rule does not look
+    at it. ``absent``: it is not there.
+    """
+
+    BROKEN = "broken"
+    LATENT = "latent"
+    UNKNOWN = "unknown"
+    HOLDS = "holds"
+    UNJUDGED = "unjudged"
+    ABSENT = "absent"
+
+
+class Moment(Struct, frozen=True, kw_only=True):
+    """The state in one version, with the places of the findings: ``file:line``."""
+
+    source: Source
+    state: State
+    places: tuple[str, ...]
+
+
+class Commit(Struct, frozen=True, kw_only=True):
+    """A commit of a git history; ``date`` is the committer's, as ``YYYY-MM-DD``."""
+
+    id: str
+    date: str
+    subject: str
+
+
+class Bisection(Struct, frozen=True, kw_only=True):
+    """The first commits with the later state: one, or several where those between cannot be told.
+
+    ``commits`` lie between the two versions, of which ``judged`` had to be looked at.
+    """
+
+    first: tuple[Commit, ...]
+    commits: int
+    judged: int
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """Between two versions something ``broke``, was ``fixed``, or otherwise ``changed``."""
+
+    change: str
+    before: Moment
+    after: Moment
+    bisection: Bisection | None = None
+
+
+class Trace(Struct, frozen=True, kw_only=True):
+    """What a rule says of one class, version by version, and the turns between them."""
+
+    rule: str
+    entry: str
+    moments: tuple[Moment, ...]
+    turns: tuple[Turn, ...]
+
+
+class History(Struct, frozen=True, kw_only=True):
+    """Many versions, in the order asked for."""
+
+    tool: str
+    rules: tuple[str, ...]
+    rows: tuple[HistoryRow, ...]
+    trace: Trace | None = None
+    schema: int = 1
