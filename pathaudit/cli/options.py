@@ -1,7 +1,8 @@
 """Options that several commands have, and what they open."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar, get_args
+from functools import wraps
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast, get_args
 
 import click
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from pathaudit.sources import SourceTree
 
 FRAMEWORK = "sglang"
+RELEASES = "releases"  # the folder beside the answers that archives are unpacked to
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -38,6 +40,38 @@ def means_options(command: Command) -> Command:
     return jobs(cache(command))
 
 
+class Reach(NamedTuple):
+    """How to get at trees, as ``source_options`` say; if ``quiet``, nothing tells what is done."""
+
+    repo: str | None = None
+    overlay: str | None = None
+    offline: bool = False
+    quiet: bool = False
+
+
+def source_options(command: Command) -> Command:
+    """``--repo``, ``--with`` and ``--offline``, for a command that opens trees: one ``reach``."""
+
+    @wraps(command)
+    def gathered(
+        *given: object, repo: str | None, overlay: str | None, offline: bool, **others: object
+    ) -> None:
+        command(*given, reach=Reach(repo, overlay, offline), **others)
+
+    repository = click.option(
+        "--repo", metavar="DIR", help="The repository of git:REV, not that of the current folder."
+    )
+    over = click.option(
+        "--with", "overlay", metavar="DIR", help="Lay a folder over the tree, such as own models."
+    )
+    offline = click.option(
+        "--offline", is_flag=True, help="Download nothing; use the releases that are kept."
+    )
+    return cast(Command, repository(over(offline(gathered))))
+
+
+NEAR = Reach()
+
 color_option = click.option(
     "--color",
     type=click.Choice(get_args(Color)),
@@ -47,19 +81,45 @@ color_option = click.option(
 )
 
 
-def open_inputs(target: str | None, rules: tuple[str, ...] = ()) -> "tuple[SourceTree, Ruleset]":
+def open_inputs(
+    target: str | None, rules: tuple[str, ...] = (), reach: Reach = NEAR
+) -> "tuple[SourceTree, Ruleset]":
     """Open a source tree, the installed package without a ``target``, and load rules by their id.
 
     Raises ``SourceError``, ``RuleError`` or ``UsageError`` where that fails.
     """
-    from pathaudit.sources import open_source
-
     ruleset = _load_rules(rules)
-    return open_source(target, ruleset.profile.package), ruleset
+    return open_tree(target, ruleset, reach), ruleset
+
+
+def open_tree(target: str | None, ruleset: "Ruleset", reach: Reach = NEAR) -> "SourceTree":
+    """Open a source tree, to be audited with some rules; raises as ``open_inputs``."""
+    from pathaudit.cache import cache_path
+    from pathaudit.sources import Access, open_source
+
+    access = Access(
+        repository=reach.repo,
+        overlay=reach.overlay,
+        models=ruleset.profile.model_folder,
+        keep=cache_path().parent / RELEASES,
+        offline=reach.offline,
+        tell=_say_nothing if reach.quiet else _say,
+    )
+    return open_source(target, ruleset.profile.package, access)
+
+
+def _say(text: str) -> None:
+    from pathaudit.reporters.escaping import visible
+
+    click.echo(f"pathaudit: {visible(text)}", err=True)
+
+
+def _say_nothing(_: str) -> None:
+    return
 
 
 def open_targets(
-    targets: tuple[str, ...], rules: tuple[str, ...]
+    targets: tuple[str, ...], rules: tuple[str, ...], reach: Reach = NEAR
 ) -> "tuple[SourceTree, tuple[str, ...], Ruleset]":
     """Open a source tree, or that which some files belong to, and load rules by their id.
 
@@ -71,8 +131,10 @@ def open_targets(
     if not targets or not any(target.endswith(".py") for target in targets):
         if len(targets) > 1:
             raise UsageError(f"{targets[1]}: only one tree can be scanned", "or name its files")
-        tree, ruleset = open_inputs(targets[0] if targets else None, rules)
+        tree, ruleset = open_inputs(targets[0] if targets else None, rules, reach)
         return tree, (), ruleset
+    if reach.overlay is not None:
+        raise UsageError("--with goes with a tree, not with files", "name the tree")
     ruleset = _load_rules(rules)
     files = [target for target in targets if target.endswith(".py")]
     return *open_files(files, ruleset.profile.package), ruleset

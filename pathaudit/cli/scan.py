@@ -7,7 +7,14 @@ import click
 
 from pathaudit.cli.baselines import Baselines
 from pathaudit.cli.excerpts import excerpts
-from pathaudit.cli.options import color_option, means_options, open_targets, output_option
+from pathaudit.cli.options import (
+    Reach,
+    color_option,
+    means_options,
+    open_targets,
+    output_option,
+    source_options,
+)
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
 from pathaudit.cli.served import served_class
 from pathaudit.cli.status import Status
@@ -35,6 +42,9 @@ EXAMPLES = """
 Examples:
   pathaudit scan                              the installed sglang
   pathaudit scan ~/src/sglang                 a checkout
+  pathaudit scan git:v0.5.6 --repo ~/src/sglang
+  pathaudit scan sglang==0.5.9                a release, read from its wheel
+  pathaudit scan --with my_models             with models of your own
   pathaudit scan --entry DeepseekV3ForCausalLM
   pathaudit scan --config path/to/config.json   the class that serves a model
   pathaudit scan sglang/srt/models/llama.py   what depends on a file
@@ -69,6 +79,7 @@ Examples:
     help="The form of the report.",
 )
 @output_option("report")
+@source_options
 @means_options
 @click.option(
     "--baseline", metavar="FILE", help="Findings in this file are known and do not fail the run."
@@ -98,12 +109,14 @@ def scan(
     verbose: bool,
     quiet: bool,
     color: Color,
+    reach: Reach,
     jobs: int | None,
     no_cache: bool,
 ) -> None:
     """Find the paths that break a rule.
 
-    TREE is a directory: a checkout, a site-packages folder, or the package itself. Without it the
+    TREE is a directory (a checkout, a site-packages folder, the package itself), a git revision
+    such as git:v0.5.6, a release such as sglang==0.5.9, a wheel or a source archive. Without it the
     installed package is read. With FILES of a tree, only the classes whose paths depend on one of
     them are audited. A finding says where the path leaves, on which condition, and which
     layers it concerns; findings that are reachable and as severe as --fail-on fail the run.
@@ -120,7 +133,7 @@ def scan(
     known = Baselines(baseline, write_baseline)
     if config is not None:
         entry = _only_entry(entry, served_class(config))
-    source, files, ruleset = open_targets(targets, rules)
+    source, files, ruleset = open_targets(targets, rules, reach._replace(quiet=quiet))
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         report = audit(source, ruleset, entry=entry, files=files, means=means)
     report = known.use(report, source, whole=entry is None and not files)

@@ -1,6 +1,7 @@
 """What a framework is, as data."""
 
 from fnmatch import fnmatchcase
+from itertools import takewhile
 from typing import Literal
 
 from msgspec import Struct
@@ -101,6 +102,12 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     assumptions: dict[str, tuple[Assumption, ...]]
     events: dict[str, tuple[EventPattern, ...]]
     gates: tuple[Gate, ...] = ()
+
+    @property
+    def model_folder(self) -> str:
+        """The folder that the first of the globs for models looks into."""
+        folders = self.models[0].split("/")[:-1]
+        return "/".join(takewhile(lambda name: "*" not in name, folders))
 
     def is_draft(self, class_name: str, file: str) -> bool:
         """Is this a draft model, by the names the framework gives them?"""

@@ -1,30 +1,21 @@
-"""What a git repository holds: its tags in order of version, and the commits between two of them.
+"""What a git repository holds: tags in the order of versions, and the commits between two of them."""
 
-Read through git's own commands; nothing is checked out or written.
-"""
-
-import re
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
 from pathaudit.errors import SourceError
 from pathaudit.hints import did_you_mean
+from pathaudit.sources.forms import GIT
 from pathaudit.sources.listing import printable
-
-if TYPE_CHECKING:
-    from git.cmd import Git
-
-_RECORD = re.compile(r"(\S+) (\S+) (.*)")
+from pathaudit.sources.revision import expect_revision, find_commit, open_objects
 
 
 class Commits:
-    """Tags and commits of one repository, the one around the working directory by default."""
+    """Tags and commits of a folder's repository; without one, of the current folder's."""
 
     def __init__(self, repository: str | None = None) -> None:
-        self._label = printable(repository or ".")
-        self._git = _open(repository or ".")
+        self._objects = open_objects(repository)
 
     def tags(self, pattern: str, since: str | None = None) -> tuple[str, ...]:
         """Tags of such a name, from the oldest version to the newest.
@@ -32,53 +23,47 @@ class Commits:
         ``since`` is a tag of which nothing older is wanted, or a revision that must be part of
         them. SourceError if there are none.
         """
-        known = self._run("tag", "--list").splitlines()
+        known = self._objects.tell("tag", "--list").split()
         names = [name for name in known if fnmatchcase(name, pattern)]
         if since is not None and since in known:
             names = [name for name in names if _order(name) >= _order(since)]
         elif since is not None:
-            holding = self._run("tag", "--contains", self.commit(since)).splitlines()
+            holding = self._objects.tell("tag", "--contains", self._commit(since)).split()
             names = [name for name in names if name in holding]
         if not names:
-            hint = did_you_mean(pattern, known, f"the repository has {len(known)} tags")
-            raise SourceError(f"{self._label}: no tags match {printable(pattern)!r}", hint)
+            hint = did_you_mean(pattern, known, f"it has {len(known):,} tags")
+            after = f" since {printable(since)}" if since is not None else ""
+            where = self._objects.place
+            raise SourceError(f"{where}: no tag is named {printable(pattern)!r}{after}", hint)
         return tuple(sorted(names, key=_order))
 
-    def commit(self, revision: str) -> str:
-        """The id of a commit. SourceError for what is none, or looks like an option."""
-        if revision.startswith("-"):
-            raise SourceError(f"{printable(revision)}: is an option, no revision", "name a commit")
-        found = self._run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").strip()
-        if not found:
-            hint = "git fetch --tags gets what is missing here"
-            raise SourceError(f"{self._label}: has no revision {printable(revision)!r}", hint)
-        return found
-
     def between(self, old: str, new: str) -> tuple[tuple[str, str, str], ...]:
-        """Commits after ``old`` up to ``new`` along first parents: id, date and subject.
+        """The commits after ``old`` up to ``new`` along first parents: id, date and subject.
 
-        SourceError if ``old`` is not part of ``new``'s history.
+        SourceError if ``old`` is no part of the history of ``new``.
         """
-        first, last = self.commit(old), self.commit(new)
-        if self._run("merge-base", first, last).strip() != first:
+        first, last = self._commit(old), self._commit(new)
+        base = self._objects.tell("rev-list", "--max-count=1", first, f"^{last}", "--")
+        if base.strip():
             raise SourceError(
-                f"{printable(old)} is no ancestor of {printable(new)}",
-                "a bisection needs two commits of one line of history",
+                f"{printable(old)} is no part of the history of {printable(new)}",
+                "a bisection needs two revisions of one line of history",
             )
-        listed = self._run(
-            "log", "--first-parent", "--reverse", "--format=%H %cs %s", f"{first}..{last}"
-        )
-        matches = (_RECORD.match(line) for line in listed.split("\n"))
-        return tuple((found[1], found[2], found[3]) for found in matches if found)
+        form = "--format=%H%x00%cs%x00%s%x00"
+        words = ("log", "--no-show-signature", "--first-parent", "--reverse", "-z", form)
+        told = self._objects.tell(*words, f"{first}..{last}", "--").split("\0")
+        fields = [text for text in told if text]
+        return tuple(zip(fields[0::3], fields[1::3], fields[2::3], strict=False))
 
-    def _run(self, command: str, *words: str) -> str:
-        from git.exc import GitCommandError
+    def _commit(self, revision: str) -> str:
+        name = revision.removeprefix(GIT)
+        expect_revision(name, printable(revision))
+        return find_commit(self._objects, name, printable(revision))
 
-        options = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", command, *words]
-        try:
-            out = self._git.execute(
-                options, with_extended_output=True, with_exceptions=False, strip_newline_in_stdout=False
-            )
-        except GitCommandError as error:
-            raise SourceError(f"{self._label}: git {command} failed: {error.status}") from error
-        return str(out[1])
+
+def _order(tag: str) -> tuple[int, Version, str]:
+    """By version, as in ``v0.5.10`` after ``v0.5.9``; what is no version comes first, by name."""
+    try:
+        return 1, Version(tag.rpartition("/")[2]), tag
+    except InvalidVersion:
+        return 0, Version("0"), tag
