@@ -74,12 +74,18 @@ def trace(versions: Sequence[Judged], rule: str, name: str, fail_on: Severity) -
     """
     moments = tuple(_moment(item, rule, name, fail_on) for item in versions)
     if all(moment.state is State.ABSENT for moment in moments):
-        told = (x for item in versions for x in (*item.report.entries, *item.report.findings))
-        known = sorted({known for item in told for known in names_of(item)})
+        known = sorted({known for item in versions for known in _names(item.report)})
         hint = did_you_mean(name, known, f"{len(known)} classes are judged")
         raise UsageError(f"no version has a class {name!r}", hint)
     turns = tuple(_turns(moments))
     return Trace(rule=rule, entry=name, moments=moments, turns=turns)
+
+
+def _names(report: Report) -> Iterator[str]:
+    for finding in report.findings:
+        yield from names_of(finding)
+    for entry in report.entries:
+        yield from names_of(entry)
 
 
 def _moment(item: Judged, rule: str, name: str, fail_on: Severity) -> Moment:
@@ -106,8 +112,8 @@ def state_of(item: Judged, rule: str, name: str, fail_on: Severity) -> State:
     entries = [x for x in report.entries if x.rule == rule and is_about(x, name)]
     if any(fails(finding, fail_on) for finding in found):
         return State.BROKEN
-    undecided = (*found, *entries)
-    if any(x.verdict is Verdict.UNKNOWN for x in undecided) or _cut(report, name):
+    verdicts = [*(x.verdict for x in found), *(x.verdict for x in entries)]
+    if Verdict.UNKNOWN in verdicts or _cut(report, name):
         return State.UNKNOWN
     if found:
         return State.LATENT

@@ -8,6 +8,7 @@ from pathaudit.cli.diff import diff
 from pathaudit.cli.explain import explain
 from pathaudit.cli.graph import graph
 from pathaudit.cli.group import Program
+from pathaudit.cli.history import history
 from pathaudit.cli.rules import rules
 from pathaudit.cli.scan import scan
 
@@ -37,6 +38,7 @@ def main() -> None:
 main.add_command(scan)
 main.add_command(graph)
 main.add_command(diff)
+main.add_command(history)
 main.add_command(explain)
 main.add_command(rules)
 main.add_command(cache)

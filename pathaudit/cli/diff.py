@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 import click
 
 from pathaudit.cli.excerpts import excerpts
-from pathaudit.cli.options import color_option, means_options, open_versions, output_option
+from pathaudit.cli.options import (
+    Reach,
+    color_option,
+    load_rules,
+    means_options,
+    open_tree,
+    output_option,
+    source_options,
+)
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
 from pathaudit.cli.status import Status
 
@@ -20,9 +28,10 @@ FailOn = Literal["error", "warning", "note", "never"]
 EXAMPLES = """
 \b
 Examples:
-  pathaudit diff venv-old venv-new            two installed versions
-  pathaudit diff ~/sglang-0.5.20 ~/sglang-0.5.23 --entry DeepseekV3ForCausalLM
-  pathaudit diff old new --format markdown --output comment.md
+  pathaudit diff sglang sglang==0.5.23        the installed one, and a release
+  pathaudit diff sglang==0.5.6 sglang==0.5.23 --entry DeepseekV3ForCausalLM
+  pathaudit diff git:v0.5.6 git:HEAD --repo ~/src/sglang
+  pathaudit diff ~/old ~/new --format markdown --output comment.md
 """
 
 
@@ -50,6 +59,7 @@ Examples:
     help="The form of the report.",
 )
 @output_option("report")
+@source_options
 @means_options
 @click.option("--verbose", is_flag=True, help="List all of everything, also what is unchanged.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
@@ -71,6 +81,7 @@ def diff(
     color: Color,
     jobs: int | None,
     no_cache: bool,
+    reach: Reach,
 ) -> None:
     """Say what changed from one version to another.
 
@@ -85,7 +96,8 @@ def diff(
     started = time.perf_counter()
     if output is not None:
         check_output(output)
-    trees, ruleset = open_versions((old, new), rules)
+    ruleset = load_rules(rules)
+    trees = [open_tree(target, ruleset, reach._replace(quiet=quiet)) for target in (old, new)]
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         from pathaudit.audit import survey
         from pathaudit.diff import Version, compare

@@ -88,7 +88,7 @@ def open_inputs(
 
     Raises ``SourceError``, ``RuleError`` or ``UsageError`` where that fails.
     """
-    ruleset = _load_rules(rules)
+    ruleset = load_rules(rules)
     return open_tree(target, ruleset, reach), ruleset
 
 
@@ -135,12 +135,13 @@ def open_targets(
         return tree, (), ruleset
     if reach.overlay is not None:
         raise UsageError("--with goes with a tree, not with files", "name the tree")
-    ruleset = _load_rules(rules)
+    ruleset = load_rules(rules)
     files = [target for target in targets if target.endswith(".py")]
     return *open_files(files, ruleset.profile.package), ruleset
 
 
-def _load_rules(rules: tuple[str, ...]) -> "Ruleset":
+def load_rules(rules: tuple[str, ...]) -> "Ruleset":
+    """Load all rules, or those of these ids; RuleError or UsageError where that fails."""
     from pathaudit.ruleset import load_ruleset, rules_directory
 
     return load_ruleset(rules_directory() / FRAMEWORK, only=rules)

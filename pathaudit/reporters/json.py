@@ -6,9 +6,9 @@ from typing import TextIO, TypeAlias
 import msgspec
 
 from pathaudit.results import GraphView, Report
-from pathaudit.results.versions import ReportDiff
+from pathaudit.results.versions import History, ReportDiff
 
-Answer: TypeAlias = Report | GraphView | ReportDiff
+Answer: TypeAlias = Report | GraphView | ReportDiff | History
 
 _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")
 

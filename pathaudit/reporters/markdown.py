@@ -11,8 +11,9 @@ from typing import TextIO
 from pathaudit.reporters.changes import unexplained
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.phrases import counted, word_of
+from pathaudit.reporters.timeline import cell_of
 from pathaudit.results import Finding, Severity, Source, fails
-from pathaudit.results.versions import Kept, ReportDiff, Variant, VariantChange
+from pathaudit.results.versions import History, Kept, ReportDiff, Trace, Variant, VariantChange
 
 _OPEN = 20  # rows that are shown without a click
 
@@ -22,6 +23,38 @@ def render(diff: ReportDiff, out: TextIO) -> None:
     encoding = out.encoding or "utf-8"
     for line in _lines(diff):
         out.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+def render_history(history: History, out: TextIO) -> None:
+    """Write many versions to ``out``: a table, and the story of a class if there is one."""
+    encoding = out.encoding or "utf-8"
+    for line in (*_rows(history), *(_story(history.trace) if history.trace else ())):
+        out.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+def _rows(history: History) -> Iterator[str]:
+    columns = ("version", *map(_code, history.rules), "entries", "gaps")
+    labels = [_code(row.source.version or row.source.label) for row in history.rows]
+    rows = [
+        (label, *map(cell_of, row.counts), str(row.entries), str(row.gaps))
+        for label, row in zip(labels, history.rows, strict=True)
+    ]
+    yield from _table("Findings by version", columns, rows)
+
+
+def _story(trace: Trace) -> Iterator[str]:
+    rows = [
+        (_code(x.source.version or x.source.label), x.state, _codes(x.places))
+        for x in trace.moments
+    ]
+    heading = f"{_code(trace.rule)} of {_code(trace.entry)}"
+    yield from _table(heading, ("version", "state", "places"), rows)
+    for turn in trace.turns:
+        before, after = (x.source.version or x.source.label for x in (turn.before, turn.after))
+        states = f"{turn.before.state} → {turn.after.state}"
+        yield f"- {turn.change} after {_code(before)}, in {_code(after)}: {states}"
+        for commit in turn.bisection.first if turn.bisection else ():
+            yield f"  - {_code(commit.id[:12])} {commit.date} {escaped(commit.subject)}"
 
 
 def _lines(diff: ReportDiff) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a git repository holds: tags in the order of versions, and the commits between two of them."""
+"""What a git repository holds: its tags by version, and the commits between two revisions."""
 
 from fnmatch import fnmatchcase
 
