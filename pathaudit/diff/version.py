@@ -75,12 +75,15 @@ def is_about(item: Finding | EntryReport | Variant, name: str) -> bool:
 
 
 def names_of(item: Finding | EntryReport | Variant) -> frozenset[str]:
-    """The classes that something is about."""
+    """The classes that something is about: those that run the code, and those served.
+
+    A class whose method others inherit is not meant, unless it runs that itself.
+    """
     if isinstance(item, Finding):
-        methods = (item.entry, item.symbol, *(x.name for x in item.receivers))
-        return _classes(methods, item.entries)
+        running = tuple(x.name for x in item.receivers) or (item.entry, item.symbol)
+        return _classes(running, item.entries)
     if isinstance(item, EntryReport):
-        return _classes((item.entry, *item.receivers), item.architectures)
+        return _classes(item.receivers or (item.entry,), item.architectures)
     return _classes((item.entry, item.symbol), item.architectures)
 
 

@@ -14,10 +14,10 @@ _LABEL = 32
 _STYLES = {State.BROKEN: "error", State.UNKNOWN: "unknown", State.HOLDS: "good"}
 _SAID = {
     State.BROKEN: "broken",
-    State.LATENT: "latent: no path that can run, or too mild to fail a scan",
+    State.LATENT: "latent: none that fails a scan",
     State.UNKNOWN: "unknown",
     State.HOLDS: "holds",
-    State.UNJUDGED: "not judged: the rule does not look at it",
+    State.UNJUDGED: "not judged",
     State.ABSENT: "not there",
 }
 
@@ -101,6 +101,14 @@ def _story(trace: Trace, page: Page) -> Iterator[Line]:
     for turn in trace.turns:
         yield from _turn(turn, trace, named, page)
     yield from hanging((), _ending(trace, labels), 2, page)
+    if any(moment.state is State.UNJUDGED for moment in trace.moments):
+        yield from hanging((), _UNJUDGED, 2, page)
+
+
+_UNJUDGED = (
+    "Not judged: the class is there, but the rule does not look at it, as where nothing switches "
+    "the feature on."
+)
 
 
 def _turn(turn: Turn, trace: Trace, named: dict[int, str], page: Page) -> Iterator[Line]:
@@ -108,7 +116,7 @@ def _turn(turn: Turn, trace: Trace, named: dict[int, str], page: Page) -> Iterat
     states = f"{turn.before.state} -> {turn.after.state}"
     change = turn.change if turn.change != "changed" else f"changed ({states})"
     style = {"broke": "error", "fixed": "good"}.get(turn.change, "bold")
-    yield from hanging(((style, change),), f" after {before}, in {after}", 2, page)
+    yield from hanging(((style, change), ("", " ")), f"after {before}, in {after}", 2, page)
     if turn.bisection is not None:
         yield from _bisection(turn.bisection, page)
 
