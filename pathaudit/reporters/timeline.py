@@ -143,6 +143,9 @@ def _ending(trace: Trace, labels: Sequence[str]) -> str:
     since = len(trace.moments) - 1
     while since and trace.moments[since - 1].state is last:
         since -= 1
+    said = _SAID[last].partition(":")[0]
     if not since:
-        return f"{_SAID[last].partition(':')[0]} in all of {counted(len(labels), 'version')}"
-    return f"{_SAID[last].partition(':')[0]} from {labels[since]} to {labels[-1]}"
+        return f"{said} in all of {counted(len(labels), 'version')}"
+    if since == len(labels) - 1:
+        return f"{said} in {labels[-1]}, the last"
+    return f"{said} from {labels[since]} to {labels[-1]}"
