@@ -6,6 +6,7 @@ import os
 import pickle
 import shutil
 import subprocess
+import sys
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -342,6 +343,25 @@ def test_an_unborn_head_is_told(tmp_path: Path) -> None:
 def test_no_repository(tmp_path: Path, name: str, told: str) -> None:
     (tmp_path / "plain").mkdir()
     assert told in refusal("HEAD", tmp_path / name)
+
+
+def test_without_git(clone: Path) -> None:
+    program = "import sys; from pathaudit.cli import main; main(sys.argv[1:])"
+    words = [sys.executable, "-c", program, "scan", "git:HEAD", "--repo", str(clone)]
+    environment = {**os.environ, "PATH": str(clone)}
+    told = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    assert (told.returncode, told.stderr.splitlines()) == (
+        2,
+        [
+            "pathaudit: error: git:HEAD: git is needed, and not found",
+            "hint: install git, or name a directory",
+        ],
+    )
+
+
+@pytest.mark.parametrize("place", [".git", "python/sglang", "python/sglang/srt"])
+def test_any_folder_of_the_repository_will_do(clone: Path, place: str) -> None:
+    assert opened("v0.5.6", clone / place).text(MODEL) == "old"
 
 
 def test_a_shallow_clone_is_told(clone: Path, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def take_manifest(tree: SourceTree) -> Manifest:
     A file that cannot be read is known by the reason.
     """
     files = {path: _digest(tree, path) for path in tree.paths}
-    rest = msgspec.msgpack.encode((tree.package, tree.version, tree.skipped))
+    rest = msgspec.msgpack.encode((tree.package, tree.version, tree.skipped, tree.guests))
     return Manifest(files, rest)
 
 

@@ -165,7 +165,7 @@ class Modules:
     def absolute(self, file: str, symbol: ImportedSymbol) -> str:
         """The absolute module name that an import in ``file`` asks for."""
         if not symbol.level:
-            return symbol.module
+            return self.tree.here(symbol.module)
         parts = file.removesuffix(".py").split("/")
         package = parts[: len(parts) - symbol.level]
         return ".".join([*package, *([symbol.module] if symbol.module else [])])

@@ -78,7 +78,11 @@ def _open(target: str | None, package: str, access: Access) -> SourceTree:
     if target is None or form is Form.INSTALLED:
         return _open_folder(find_installed(package), package, f"installed {package}")
     if form is Form.REVISION:
-        from pathaudit.sources.revision import open_revision
+        try:
+            from pathaudit.sources.revision import open_revision
+        except ImportError as error:  # GitPython looks for git when it is imported
+            hint = "install git, or name a directory"
+            raise SourceError(f"{printable(target)}: git is needed, and not found", hint) from error
 
         return open_revision(target, package, access.repository)
     if form is Form.ARCHIVE:

@@ -3,11 +3,11 @@
 Only wheels, of any platform: nothing is built, installed or run.
 """
 
+import hashlib
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -27,6 +27,10 @@ _PLATFORMS = [f"{name}_{machine}" for machine in ("x86_64", "aarch64") for name 
 _PLATFORMS += ["macosx_15_0_arm64", "macosx_15_0_x86_64", "win_amd64"]
 _PYTHONS = ("3.12", "3.11", "3.10", "3.13")
 
+# What pip is configured with, but for how much it tells and where it would install to.
+_ENVIRONMENT = {"PIP_USER": "0", "PIP_QUIET": "0", "PIP_VERBOSE": "0", "LC_ALL": "C.UTF-8"}
+
+_WRONG_HASH = "DO NOT MATCH THE HASHES"
 _UNREACHABLE = re.compile(
     r"connection broken|ConnectionError|timed out|ProxyError|SSLError|resolve"
 )
@@ -93,7 +97,8 @@ def find_wheel(requirement: Requirement, label: str) -> Wheel:
         faults += [answer for answer in answers if isinstance(answer, str)]
         if any(_UNREACHABLE.search(fault) for fault in faults):
             break
-    raise _nothing(requirement, faults, label)
+    told = "\n".join(faults)
+    raise _wrong_hash(label) if _WRONG_HASH in told else _nothing(requirement, told, label)
 
 
 def _attempts(requirement: Requirement) -> tuple[tuple[str, ...], ...]:
@@ -106,6 +111,8 @@ def download(requirement: Requirement, wheel: Wheel, folder: Path, label: str) -
     exact = f"{requirement.name}=={wheel.version}"
     run = _pip("download", "--dest", str(folder), *_target(wheel.python), exact)
     path = folder / wheel.name
+    if _WRONG_HASH in run.stderr or (path.is_file() and wheel.sha256 not in (None, _hash(path))):
+        raise _wrong_hash(label)
     if run.returncode or not path.is_file():
         raise SourceError(f"{label}: cannot be downloaded: {_last_error(run.stderr)}")
     return path
@@ -147,8 +154,8 @@ def _pip(command: str, *words: str) -> subprocess.CompletedProcess[str]:
         "--no-input",
         "--disable-pip-version-check",
     ]
-    only = ["--quiet", "--no-deps", "--only-binary=:all:", "--ignore-requires-python"]
-    environment = {**os.environ, "PIP_USER": "0", "LC_ALL": "C.UTF-8"}
+    only = ["--no-deps", "--only-binary=:all:", "--ignore-requires-python"]
+    environment = {**os.environ, **_ENVIRONMENT}
     return subprocess.run(
         [*start, *only, *words],
         stdin=subprocess.DEVNULL,
@@ -160,32 +167,40 @@ def _pip(command: str, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _nothing(requirement: Requirement, faults: Sequence[str], label: str) -> SourceError:
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _wrong_hash(label: str) -> SourceError:
+    return SourceError(f"{label}: the wheel has not the hash that the package index states")
+
+
+def _nothing(requirement: Requirement, told: str, label: str) -> SourceError:
     """What to say where no wheel fits."""
-    told = "\n".join(faults)
     if "No module named pip" in told:
         hint = f"{sys.executable} -m ensurepip, or name a wheel file"
         return SourceError(f"{label}: pip is needed to download it, and is not there", hint)
-    versions = sorted(_versions(faults))
+    versions = sorted(_versions(told))
     if versions:
         newest = f"the newest is {requirement.name}=={versions[-1]}"
         asked = pinned(requirement)
         names = [f"{requirement.name}=={version}" for version in reversed(versions)]
         hint = did_you_mean(f"{requirement.name}=={asked}", names, newest) if asked else newest
-        return SourceError(f"{label}: the index has no wheel of such a version", hint)
+        return SourceError(f"{label}: the package index has no wheel of such a version", hint)
     if _UNREACHABLE.search(told):
         return SourceError(
             f"{label}: the package index cannot be reached", "--offline uses what is kept"
         )
     if "from versions: none" in told:
-        return SourceError(f"{label}: the index has no wheel of {requirement.name}")
+        return SourceError(f"{label}: the package index has no wheel of {requirement.name}")
     return SourceError(f"{label}: pip finds no wheel: {_last_error(told)}")
 
 
-def _versions(faults: Iterable[str]) -> set[Version]:
+def _versions(told: str) -> set[Version]:
     """The versions that pip says there are."""
     found = set()
-    for listed in re.findall(r"\(from versions: ([^)]*)\)", "\n".join(faults)):
+    for listed in re.findall(r"\(from versions: ([^)]*)\)", told):
         for name in listed.split(", "):
             try:
                 found.add(Version(name))

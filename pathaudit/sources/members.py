@@ -4,6 +4,7 @@ The same is left out as of a folder, for the same reasons; links are followed as
 """
 
 import posixpath
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
@@ -63,87 +64,94 @@ def _holds(paths: list[str], holder: str, package: str) -> bool:
 
 def choose(members: Mapping[str, Member], holder: str, package: str) -> Chosen:
     """Choose the Python files of the package from the members of a tree, by their full paths."""
-    home = posixpath.join(holder, package)
-    inside = {path: member for path, member in members.items() if path.startswith(f"{home}/")}
-    folders = {folder for path in inside for folder in _above(path)}
+    listing = _Listing(members, posixpath.join(holder, package))
     keys: dict[str, str] = {}
     skipped: dict[str, str] = {}
-    for path in sorted(inside):
-        if not _is_shown(path[len(home) + 1 :]):
-            continue
-        for place, found in _follow(path, inside, folders, home):
-            name = place[len(holder) + 1 :] if holder else place
-            if name != printable(name):
-                skipped[printable(name)] = "name is not valid Unicode"
-            elif isinstance(found, Member):
-                keys[name] = found.key
-            else:
-                skipped[name] = found
-        if len(keys) > MAX_PATHS:
-            raise SourceError(f"{home}: more than {MAX_PATHS:,} Python files")
+    for path, found in listing.files():
+        name = path[len(holder) + 1 :] if holder else path
+        if name != printable(name):
+            skipped[printable(name)] = "name is not valid Unicode"
+        elif isinstance(found, Member):
+            keys[name] = found.key
+        else:
+            skipped[name] = found
+        if len(keys) + len(skipped) > MAX_PATHS:
+            raise SourceError(f"{listing.home}: more than {MAX_PATHS:,} Python files")
     return Chosen(keys, tuple(sorted(skipped.items())))
 
 
-def _is_shown(path: str) -> bool:
-    """Is a path one that Python code is in? Hidden folders and compiled code are passed over."""
-    return not any(name.startswith(".") or name == "__pycache__" for name in path.split("/"))
+class _Listing:
+    """What is in the folder of a package; folders are known by what is in them."""
 
+    def __init__(self, members: Mapping[str, Member], home: str) -> None:
+        self.home = home
+        self._inside = {x: member for x, member in members.items() if x.startswith(f"{home}/")}
+        self._all = sorted(self._inside)
+        self._relevant = [x for x in self._all if x.endswith(".py") or self._is_other(x)]
 
-def _above(path: str) -> Iterator[str]:
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path
+    def files(self) -> Iterator[tuple[str, Member | str]]:
+        """Yield each Python file, and each path left out with why."""
+        for path in self._shown(self.home):
+            if self._inside[path].kind == "link":
+                yield from self._linked(path)
+            else:
+                yield from self._plain(path, path)
 
+    def _plain(self, path: str, place: str) -> Iterator[tuple[str, Member | str]]:
+        member = self._inside[path]
+        if member.kind == "submodule":
+            yield place, "submodule is not read"
+        elif path.endswith(".py"):
+            yield place, member if member.kind == "file" else "not a regular file"
 
-def _follow(
-    path: str, inside: Mapping[str, Member], folders: set[str], home: str
-) -> Iterator[tuple[str, Member | str]]:
-    """Yield the files that a path stands for, or why it is left out."""
-    member = inside[path]
-    if member.kind == "submodule":
-        yield path, "submodule is not read"
-    elif member.kind == "special" and path.endswith(".py"):
-        yield path, "not a regular file"
-    elif member.kind == "file" and path.endswith(".py"):
-        yield path, member
-    elif member.kind == "link":
-        target = _target(path, inside, folders, home)
-        if target in inside:
-            if path.endswith(".py"):
-                yield path, inside[target]
-        elif target in folders or target == home:
-            yield from _linked(path, target, inside)
+    def _linked(self, path: str) -> Iterator[tuple[str, Member | str]]:
+        """Yield what a link stands for."""
+        target, fault = self._target(path)
+        if fault:
+            yield path, fault
+        elif target in self._inside:
+            yield from [(path, self._inside[target])] if path.endswith(".py") else []
         else:
-            yield path, target
+            for below in self._shown(target):
+                place = path + below[len(target) :]
+                if self._inside[below].kind == "link":
+                    # Folders that link to each other crosswise would have exponentially many paths.
+                    yield place, "link inside a linked folder"
+                else:
+                    yield from self._plain(below, place)
+
+    def _target(self, path: str) -> tuple[str, str]:
+        """The file or folder that a link leads to in the end, and else why it leads to none."""
+        place = path
+        for _ in range(_MAX_HOPS):
+            link = self._inside[place].key
+            place = posixpath.normpath(posixpath.join(posixpath.dirname(place), link))
+            if link.startswith("/") or not f"{place}/".startswith(f"{self.home}/"):
+                return "", "link leaves the tree"
+            if place not in self._inside:
+                if next(_below(place, self._all), None) is None:
+                    return "", "link cannot be followed: No such file or directory"
+                return place, "link runs in a circle" if path.startswith(f"{place}/") else ""
+            if self._inside[place].kind != "link":
+                is_file = self._inside[place].kind == "file"
+                return place, "" if is_file else "not a regular file"
+        return "", "link runs in a circle"
+
+    def _shown(self, folder: str) -> Iterator[str]:
+        """Yield what is below a folder, but not in hidden folders and those of compiled code."""
+        for path in _below(folder, self._relevant):
+            names = path[len(folder) + 1 :].split("/")
+            if not any(name.startswith(".") or name == "__pycache__" for name in names):
+                yield path
+
+    def _is_other(self, path: str) -> bool:
+        return self._inside[path].kind in ("link", "submodule")
 
 
-def _target(path: str, inside: Mapping[str, Member], folders: set[str], home: str) -> str:
-    """The file or folder that a link leads to in the end, or why it leads to none."""
-    place = path
-    for _ in range(_MAX_HOPS):
-        link = inside[place].key
-        place = posixpath.normpath(posixpath.join(posixpath.dirname(place), link))
-        if link.startswith("/") or not f"{place}/".startswith(f"{home}/"):
-            return "link leaves the tree"
-        if place in folders:
-            return "link runs in a circle" if path.startswith(f"{place}/") else place
-        if place not in inside:
-            return "link cannot be followed: No such file or directory"
-        if inside[place].kind != "link":
-            return place if inside[place].kind == "file" else "not a regular file"
-    return "link runs in a circle"
-
-
-def _linked(
-    path: str, folder: str, inside: Mapping[str, Member]
-) -> Iterator[tuple[str, Member | str]]:
-    """Yield the files of a linked folder under the name of the link."""
-    for below in sorted(inside):
-        if not below.startswith(f"{folder}/") or not _is_shown(below[len(folder) + 1 :]):
-            continue
-        place = path + below[len(folder) :]
-        if inside[below].kind == "link":
-            # Folders that link to each other crosswise would have exponentially many paths.
-            yield place, "link inside a linked folder"
-        elif inside[below].kind == "file" and below.endswith(".py"):
-            yield place, inside[below]
+def _below(folder: str, paths: list[str]) -> Iterator[str]:
+    """Yield those of some sorted paths that are in a folder."""
+    prefix = f"{folder}/"
+    for position in range(bisect_left(paths, prefix), len(paths)):
+        if not paths[position].startswith(prefix):
+            return
+        yield paths[position]

@@ -123,7 +123,7 @@ class Objects:
             f"{printable(path)}: {what} in {self.place}", f"try git -C {self.place} fsck"
         )
 
-    def _git(self) -> "Git":
+    def _command(self) -> "Git":
         command = git.Git(self.folder)
         command.update_environment(GIT_DIR=self.folder, **_ENVIRONMENT)
         return command
@@ -135,8 +135,8 @@ class Objects:
         return self._readers[process]
 
     def _start(self, option: str) -> "Git.AutoInterrupt":
-        return self._git().execute(
-            ["git", "cat-file", option], istream=subprocess.PIPE, as_process=True
+        return self._command().execute(
+            [_git(), "cat-file", option], istream=subprocess.PIPE, as_process=True
         )
 
     def _check(self, names: Collection[str]) -> list[bytes]:
@@ -150,7 +150,7 @@ class Objects:
 
     def _run(self, *words: str) -> bytes:
         try:
-            return self._git().execute(["git", *words], stdout_as_string=False)
+            return self._command().execute([_git(), *words], stdout_as_string=False)
         except git.GitCommandError as error:
             raise self._failed(str(error.stderr).encode()) from None
 
@@ -166,6 +166,10 @@ class Objects:
     def _partial(self) -> str:
         command = f"git -C {self.place} fetch --refetch --no-filter"
         return f"nothing is fetched into a partial clone; {command}"
+
+
+def _git() -> str:
+    return git.Git.GIT_PYTHON_GIT_EXECUTABLE or "git"
 
 
 def _end(readers: "dict[int, Git.AutoInterrupt]") -> None:

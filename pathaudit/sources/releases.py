@@ -43,11 +43,10 @@ class _About(Struct, frozen=True):
 
 
 class Pin(Struct, frozen=True):
-    """A release of an index: the name and hash of its wheel; did the index state that hash?"""
+    """A release of an index: the name of its wheel, and the hash that was found right."""
 
     wheel: str
     sha256: str
-    stated: bool
 
 
 class Releases:

@@ -85,11 +85,8 @@ def _from_index(
             tell(f"downloading {wheel.name}")
             path = download(requirement, wheel, scratch, label)
             digest = hash_of(str(path), label)
-            if wheel.sha256 not in (None, digest):
-                raise SourceError(f"{label}: {wheel.name} has not the hash that the index states")
             tree = releases.open(str(path), package, label)
-    pin = Pin(wheel.name, digest, stated=wheel.sha256 is not None)
-    releases.keep_pin(requirement.name, wheel.version, pin)
+    releases.keep_pin(requirement.name, wheel.version, Pin(wheel.name, digest))
     return tree
 
 

@@ -84,7 +84,8 @@ class SourceTree(Struct, frozen=True, eq=False):
     """The Python files of one package, read when asked for; cheap to pickle.
 
     ``label`` is the user's name for it. ``paths`` and ``skipped``, the paths left out with why,
-    are sorted; each path starts with the package: ``sglang/srt/models/llama.py``.
+    are sorted; each path starts with the package: ``sglang/srt/models/llama.py``. ``guests`` are
+    packages that were laid into it: their names, and the modules that they are here.
     """
 
     label: str
@@ -93,9 +94,17 @@ class SourceTree(Struct, frozen=True, eq=False):
     paths: tuple[str, ...]
     skipped: tuple[tuple[str, str], ...]
     _files: Files
+    guests: tuple[tuple[str, str], ...] = ()
 
     def __contains__(self, path: object) -> bool:
         return path in self._files.paths
+
+    def here(self, module: str) -> str:
+        """Return the dotted name that a module has in this tree; a guest's differs from its own."""
+        for name, place in self.guests:
+            if module == name or module.startswith(f"{name}."):
+                return place + module[len(name) :]
+        return module
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; SourceError if it is unknown, unreadable or too large."""
