@@ -51,8 +51,15 @@ def mark_of(finding: Finding) -> Mark:
         finding.layers,
         finding.message,
         finding.condition,
-        finding.steps[-1].kind if finding.steps else "",
+        _kind_of(finding),
     )
+
+
+def _kind_of(finding: Finding) -> str:
+    """A loop, or a call: whether layers are handed over by it depends on what is known of it."""
+    if not finding.steps:
+        return ""
+    return "loop" if finding.steps[-1].kind == "loop" else "call"
 
 
 def match(

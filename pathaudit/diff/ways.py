@@ -118,6 +118,11 @@ def _paired(
         (lambda x: (method(x), x.kind, x.layers), lambda x: (here(x), x.kind, x.layers)),
         (lambda x: (method(x), x.kind, x.callee), lambda x: (here(x), x.kind, x.callee)),
         (lambda x: (method(x), x.kind), lambda x: (here(x), x.kind)),
+        # A callee that cannot be followed any more gets the layers all the same.
+        (
+            lambda x: (method(x), x.kind == "loop", x.layers),
+            lambda x: (here(x), x.kind == "loop", x.layers),
+        ),
         (lambda x: (x.kind, x.layers), lambda x: (x.kind, x.layers)),
     )
     pairs: list[tuple[Variant, Variant]] = []
