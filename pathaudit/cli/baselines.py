@@ -1,9 +1,13 @@
 """Known findings on the command line: read before the work, written after it."""
 
 import os
-from typing import TYPE_CHECKING, TextIO
+from functools import wraps
+from typing import TYPE_CHECKING, TextIO, cast
 
-from pathaudit.cli.output import write_report
+import click
+
+from pathaudit.cli.options import Command
+from pathaudit.cli.output import check_output, write_report
 
 if TYPE_CHECKING:
     from pathaudit.baseline import Baseline
@@ -12,15 +16,26 @@ if TYPE_CHECKING:
 
 
 class Baselines:
-    """The baselines of one scan: ``file`` to accept by, ``target`` to write.
-
-    Raises ``UsageError`` for a file that cannot be read or is none, before the work begins.
-    """
+    """The baselines of one scan: ``file`` to accept by, ``target`` to write."""
 
     def __init__(self, file: str | None, target: str | None) -> None:
         self._target = target
-        self._file = file or (target if target is not None and os.path.exists(target) else None)
-        self._known = _read(self._file)
+        self._file = file
+        self._known: Baseline | None = None
+
+    def read(self) -> None:
+        """Read what is known, before the work begins.
+
+        UsageError for a file that cannot be read or is no baseline, or that could not be written.
+        """
+        if self._target is not None:
+            check_output(self._target)
+            if self._file is None and os.path.exists(self._target):
+                self._file = self._target
+        if self._file is not None:
+            from pathaudit.baseline import read_baseline
+
+            self._known = read_baseline(self._file)
 
     def use(self, report: "Report", tree: "SourceTree", *, whole: bool) -> "Report":
         """Accept what is known; write the new baseline first, whose findings are known then."""
@@ -41,9 +56,23 @@ class Baselines:
         return apply_baseline(report, known, tree, file=file, whole=whole)
 
 
-def _read(file: str | None) -> "Baseline | None":
-    if file is None:
-        return None
-    from pathaudit.baseline import read_baseline
+def baseline_options(command: Command) -> Command:
+    """``--baseline`` and ``--write-baseline``, for a command that scans: one ``known``."""
 
-    return read_baseline(file)
+    @wraps(command)
+    def gathered(
+        *given: object, baseline: str | None, write_baseline: str | None, **others: object
+    ) -> None:
+        command(*given, known=Baselines(baseline, write_baseline), **others)
+
+    file = click.option(
+        "--baseline",
+        metavar="FILE",
+        help="Findings in this file are known and do not fail the run.",
+    )
+    target = click.option(
+        "--write-baseline",
+        metavar="FILE",
+        help="Write what is found to a baseline, with the reasons already there.",
+    )
+    return cast(Command, file(target(gathered)))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, get_args
 
 import click
 
-from pathaudit.cli.baselines import Baselines
+from pathaudit.cli.baselines import Baselines, baseline_options
 from pathaudit.cli.excerpts import excerpts
 from pathaudit.cli.options import (
     Reach,
@@ -81,14 +81,7 @@ Examples:
 @output_option("report")
 @source_options
 @means_options
-@click.option(
-    "--baseline", metavar="FILE", help="Findings in this file are known and do not fail the run."
-)
-@click.option(
-    "--write-baseline",
-    metavar="FILE",
-    help="Write what is found to a baseline, with the reasons already there.",
-)
+@baseline_options
 @click.option("--verbose", is_flag=True, help="Show what holds and where, and all gaps, too.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
 @color_option
@@ -104,8 +97,7 @@ def scan(
     strict: bool,
     form: Format,
     output: str | None,
-    baseline: str | None,
-    write_baseline: str | None,
+    known: Baselines,
     verbose: bool,
     quiet: bool,
     color: Color,
@@ -120,17 +112,14 @@ def scan(
     installed package is read. With FILES of a tree, only the classes whose paths depend on one of
     them are audited. A finding says where the path leaves, on which condition, and which
     layers it concerns; findings that are reachable and as severe as --fail-on fail the run.
-
-    With --baseline, findings that are known are shown as such and fail nothing, unless they got
-    worse. --write-baseline writes such a file; findings in it are known from then on.
     """
     from pathaudit.audit import audit
     from pathaudit.cli.progress import means_of_work
 
     started = time.perf_counter()
-    for target in filter(None, (output, write_baseline)):
-        check_output(target)
-    known = Baselines(baseline, write_baseline)
+    if output is not None:
+        check_output(output)
+    known.read()
     if config is not None:
         entry = _only_entry(entry, served_class(config))
     source, files, ruleset = open_targets(targets, rules, reach._replace(quiet=quiet))
@@ -139,11 +128,8 @@ def scan(
     report = known.use(report, source, whole=entry is None and not files)
 
     def render(out: TextIO) -> None:
-        if form == "json":
-            _render_json(report, out)
-        else:
-            shown = Shown(verbose, entry is not None, color, started)
-            _render_text(source, report, out, shown)
+        shown = Shown(verbose, entry is not None, color, started)
+        _render(source, report, out, shown if form == "text" else None)
 
     if output is not None or not quiet:
         write_report(output, render)
@@ -156,15 +142,13 @@ def _only_entry(entry: str | None, named: str) -> str:
     return named
 
 
-def _render_json(report: "Report", out: TextIO) -> None:
-    from pathaudit.reporters import json
+def _render(source: "SourceTree", report: "Report", out: TextIO, shown: Shown | None) -> None:
+    """Write the text with what is to be shown, or JSON, which has everything."""
+    from pathaudit.reporters import json, text
 
-    json.render(report, out)
-
-
-def _render_text(source: "SourceTree", report: "Report", out: TextIO, shown: Shown) -> None:
-    from pathaudit.reporters import text
-
+    if shown is None:
+        json.render(report, out)
+        return
     text.render(
         report,
         out,
