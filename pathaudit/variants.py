@@ -18,6 +18,10 @@ from pathaudit.ruleset import AnyRule, CoversRule, Rule
 from pathaudit.work import Stage, Work
 
 
+# Of all methods of ten releases the longest took 7,100 steps, the next 1,100. A verdict is worth more.
+_STEPS = 10_000
+
+
 class Asked(Struct, frozen=True):
     """A method that runs layers of its object, and an event that may come with them."""
 
@@ -113,6 +117,7 @@ def _find_runs(index: Index, _: AnyRule | None, item: Asked) -> Runs:
     stacks = frozenset(index.stacks_of(item.instance))
     monitor = CoversMonitor(lambda condition, _: condition)
     executor = Executor(index, ask(index.profile, item.event, (), (), stacks), monitor)
+    executor.allowed = _STEPS
     cut = False
     try:
         executor.run_root(item.instance, item.root)
