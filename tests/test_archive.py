@@ -339,6 +339,13 @@ def test_a_bomb_is_refused(
     assert kept(path) == []
 
 
+def test_a_bomb_beside_the_code_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "MAX_UNPACKED", 100_000)
+    path = make_tar(tmp_path / "x.tar.gz", [(MODEL, b""), ("data.bin", bytes(10**7))])
+    with pytest.raises(SourceError, match="unpacks to more than 100,000 bytes"):
+        opened(path)
+
+
 @pytest.mark.parametrize("make", [make_zip, make_tar])
 def test_too_many_files_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path, Files], Path]

@@ -283,9 +283,8 @@ def test_a_tree_travels_to_another_process(clone: Path) -> None:
     assert copy.text(MODEL) == "old"
 
 
-def _reads(tree: SourceTree, count: int, link: "multiprocessing.Queue[bool]") -> None:
-    texts = {tree.read_once(MODEL) for _ in range(count)}
-    link.put(texts == {b"old"})
+def _reads(tree: SourceTree, link: "multiprocessing.Queue[bool]") -> None:
+    link.put({tree.read_once(MODEL) for _ in range(300)} == {b"old"})
 
 
 def test_forked_processes_do_not_read_from_the_pipe_of_their_parent(clone: Path) -> None:
@@ -293,13 +292,15 @@ def test_forked_processes_do_not_read_from_the_pipe_of_their_parent(clone: Path)
     assert tree.text(MODEL) == "old"
     context = multiprocessing.get_context("fork")
     answers = context.Queue()
-    others = [context.Process(target=_reads, args=(tree, 300, answers)) for _ in range(2)]
+    others = [context.Process(target=_reads, args=(tree, answers), daemon=True) for _ in range(2)]
     for other in others:
         other.start()
-    assert {tree.read_once(MODEL) for _ in range(300)} == {b"old"}
-    assert [answers.get(timeout=30) for _ in others] == [True, True]
-    for other in others:
-        other.join()
+    try:
+        assert [answers.get(timeout=20) for _ in others] == [True, True]
+    finally:
+        for other in others:
+            other.terminate()
+            other.join()
     assert tree.read_once(MODEL) == b"old"
 
 
