@@ -52,5 +52,5 @@ def _require_all(definition: dict[str, object]) -> None:
 
 def _ordered(fields: dict[str, object]) -> dict[str, object]:
     """Put the fields that a reader looks for first in front, in the order of the documentation."""
-    first = _FIRST if "findings" in fields else _FIRST[:2]
+    first = _FIRST if "findings" in fields else _FIRST[:3]
     return {name: fields[name] for name in first if name in fields} | fields
