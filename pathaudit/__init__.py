@@ -24,6 +24,7 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     lower
     conditions
     ruleset
+    remarks
     results
     ir
     sources

@@ -152,9 +152,8 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     _expect_entries(work, entry)
     tree = work.tree
     answers = [check_rule(work, rule, entry) for rule in rules.rules]
-    accepted = apply_suppressions(
-        work.index, rules.rules, answers, whole=entry is None and not work.focus
-    )
+    whole = entry is None and not work.focus
+    accepted = apply_suppressions(work.index, rules, answers, whole=whole)
     findings = sorted(accepted, key=_place)
     entries = tuple(x for answer in answers for x in answer.entries)
     gaps = _gaps(work, answers, entries)
@@ -167,6 +166,7 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
         gaps=gaps,
         summary=_summary(tree, findings, entries, gaps),
         files=tuple(sorted(work.focus)),
+        inert=_inert(rules, answers) if whole else (),
     )
 
 
@@ -218,6 +218,11 @@ def _gaps(
         told = {name for item in entries for name in item.architectures}
         found = [x for x in found if x.file in work.focus or told.intersection(x.entries)]
     return tuple(sorted(set(found), key=lambda gap: (gap.file, gap.line, gap.kind, gap.message)))
+
+
+def _inert(rules: Ruleset, answers: "list[Answer]") -> tuple[str, ...]:
+    pairs = zip(rules.rules, answers, strict=True)
+    return tuple(rule.id for rule, answer in pairs if not answer.examined)
 
 
 def _summary(

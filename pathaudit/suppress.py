@@ -11,6 +11,7 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 
 import msgspec
 from msgspec import Struct
@@ -18,8 +19,9 @@ from msgspec import Struct
 from pathaudit.check import Answer
 from pathaudit.index import FunctionOutline, Index, ModuleOutline
 from pathaudit.index.syntax import first_line, header_lines
-from pathaudit.results import Finding, Reach, Severity, Verdict
-from pathaudit.ruleset import Rule
+from pathaudit.remarks import UNKNOWN, UNUSED, WITHOUT_REASON, Remark
+from pathaudit.results import Finding, Reach, Verdict
+from pathaudit.ruleset import Ruleset
 from pathaudit.sources import Span
 
 _MARK = b"pathaudit:"
@@ -41,41 +43,12 @@ class Allow(Struct, frozen=True):
     symbol: str
 
 
-class _Remark(Struct, frozen=True):
-    """What is said of a comment that accepts nothing."""
-
-    rule: str
-    severity: Severity
-    title: str
-    message: str
-    why: str
-    fix: str
-
-
-_WITHOUT_REASON = _Remark(
-    rule="allow-without-reason",
-    severity=Severity.WARNING,
-    title="a finding is to be accepted without a reason",
-    message="allow[{rules}] gives no reason and accepts nothing",
-    why="Nobody can tell later whether what was accepted is still acceptable.",
-    fix="Say behind the bracket why the finding does no harm here.",
-)
-_UNUSED = _Remark(
-    rule="unused-allow",
-    severity=Severity.NOTE,
-    title="nothing is left to accept",
-    message="allow[{rules}] accepts no finding",
-    why="It would hide the next finding that appears at this place.",
-    fix="Remove the comment, or put it on the statement or above the function of the finding.",
-)
-
-
 def apply_suppressions(
-    index: Index, rules: Sequence[Rule], answers: Sequence[Answer], *, whole: bool
+    index: Index, rules: Ruleset, answers: Sequence[Answer], *, whole: bool
 ) -> tuple[Finding, ...]:
     """Return the findings of all answers, accepted ones with the reason, and the comments' own.
 
-    ``rules`` are those that were judged. Unless the ``whole`` tree was, no comment is called
+    ``rules`` has those that were judged. Unless the ``whole`` tree was, no comment is called
     unused: what it accepts may be on a path that nobody asked about.
     """
     allows = [item for file in _files(index, answers) for item in _allows(index, file)]
@@ -86,10 +59,11 @@ def apply_suppressions(
         used.update((item, finding.rule) for item in fitting)
         reason = fitting[0].reason if fitting else finding.suppressed
         found.append(msgspec.structs.replace(finding, suppressed=reason))
-    remarks = [(_WITHOUT_REASON, item, item.rules) for item in allows if not item.reason]
+    remarks = [(WITHOUT_REASON, item, item.rules) for item in allows if not item.reason]
+    remarks += [(UNKNOWN, item, names) for item in allows if (names := _misspelt(item, rules))]
     if whole:
-        ids = frozenset(rule.id for rule in rules)
-        remarks += [(_UNUSED, *item) for item in _unused(allows, used, ids, _undecided(answers))]
+        ids = frozenset(rule.id for rule in rules.rules)
+        remarks += [(UNUSED, *item) for item in _unused(allows, used, ids, _undecided(answers))]
     return *found, *_reported(remarks)
 
 
@@ -200,6 +174,12 @@ def _statement(around: Iterable[ast.stmt], finding: Finding) -> range:
 # ---- what is wrong with them ------------------------------------------------------------------
 
 
+def _misspelt(item: Allow, rules: Ruleset) -> tuple[str, ...]:
+    """Ids that are nearly those of rules; others may be of rules that are not loaded here."""
+    unknown = (name for name in item.rules if name not in rules.known)
+    return tuple(name for name in unknown if get_close_matches(name, rules.known, cutoff=0.85))
+
+
 def _undecided(answers: Iterable[Answer]) -> frozenset[str]:
     """Files where a finding may be missing, as an analysis was not brought to its end."""
     gaps = [gap for answer in answers for gap in answer.gaps]
@@ -222,19 +202,19 @@ def _unused(
             yield item, idle
 
 
-def _reported(remarks: Iterable[tuple[_Remark, Allow, tuple[str, ...]]]) -> Iterator[Finding]:
+def _reported(remarks: Iterable[tuple[Remark, Allow, tuple[str, ...]]]) -> Iterator[Finding]:
     ordinals: Counter[tuple[str, ...]] = Counter()
     for remark, item, rules in remarks:
-        key = (remark.rule, item.symbol or item.span.file, *rules)
+        key = (remark.id, item.symbol or item.span.file, *rules)
         ordinals[key] += 1
         text = "|".join((*key, str(ordinals[key])))
         yield _finding(remark, item, rules, hashlib.sha256(text.encode()).hexdigest()[:16])
 
 
-def _finding(remark: _Remark, item: Allow, rules: tuple[str, ...], fingerprint: str) -> Finding:
+def _finding(remark: Remark, item: Allow, rules: tuple[str, ...], fingerprint: str) -> Finding:
     """A finding about a comment: it has a place, and no path leads there."""
     return Finding(
-        rule=remark.rule,
+        rule=remark.id,
         title=remark.title,
         severity=remark.severity,
         verdict=Verdict.VIOLATED,

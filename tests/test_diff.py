@@ -273,7 +273,7 @@ def test_markdown_escapes_what_the_code_says() -> None:
 
 
 def run(*arguments: object) -> Result:
-    words = ["diff", *map(str, arguments)]
+    words = ["diff", "--rule", "skipped-aux-capture", *map(str, arguments)]
     return CliRunner(env={"COLUMNS": "80"}).invoke(main, words, prog_name="pathaudit")
 
 

@@ -169,7 +169,7 @@ def test_the_commit_that_broke_it(clone: Path) -> None:
 
 
 def test_a_table_of_tags(clone: Path) -> None:
-    result = run("--tags", "v*", "--repo", clone)
+    result = run("--tags", "v*", "--repo", clone, "--rule", RULE)
     assert result.exit_code == 0
     assert [line.split() for line in result.output.splitlines()[1:3]] == [
         ["0.5.9", "0", "1", "0"],
@@ -188,7 +188,8 @@ def test_json_is_what_the_schema_says(clone: Path) -> None:
 
 
 def test_markdown(clone: Path) -> None:
-    output = run("--tags", "v*", "--repo", clone, "--format", "markdown").output
+    words = ("--tags", "v*", "--repo", clone, "--rule", RULE)
+    output = run(*words, "--format", "markdown").output
     assert "| `0.5.10` | 1 | 1 | 0 |" in output
 
 

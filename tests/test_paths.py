@@ -4,8 +4,10 @@ from textwrap import indent
 
 import pytest
 
+from pathaudit.audit import audit
 from pathaudit.results import Report
-from tests.labels import audit_model
+from pathaudit.sources import from_text
+from tests.labels import MODELS, SUPPORT, audit_model, capture_rules
 from tests.programs import HEAD, TAIL
 
 HELPERS = """
@@ -395,3 +397,29 @@ def test_says_whether_layers_ignore_what_they_are_handed(name: str) -> None:
     text = FORWARD.format(indent(HANDED.strip("\n"), " " * 8))
     (finding,) = audit_model("demo", f"{head}{HELPERS}{text}{TAIL}").findings
     assert finding.message == message
+
+
+MODULES = {
+    "from sglang.srt import runner": "runner.run_all",
+    "import sglang.srt.runner as run": "run.run_all",
+    "from sglang.srt import deeper": "deeper.runner.run_all",
+    "import sglang": "sglang.srt.deeper.runner.run_all",
+}
+
+
+@pytest.mark.parametrize(("line", "call"), MODULES.items(), ids=MODULES)
+def test_a_function_of_an_imported_module_is_followed(line: str, call: str) -> None:
+    text = FORWARD.format(indent(f"hidden = {call}(self.layers, hidden)", " " * 8))
+    runner = "def run_all(layers, x):\n    for layer in layers: x = layer(x)\n    return x\n"
+    tree = from_text(
+        {
+            **SUPPORT,
+            f"{MODELS}/demo.py": f"{line}\n{HEAD}{text}{TAIL}",
+            "sglang/srt/runner.py": runner,
+            "sglang/srt/deeper/runner.py": runner,
+        }
+    )
+    (finding,) = audit(tree, capture_rules()).findings
+    assert (
+        finding.message == "layers [0, len(layers)) run without aux hidden-state capture in run_all"
+    )

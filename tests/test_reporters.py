@@ -438,8 +438,19 @@ def test_json_says_all_and_only_that() -> None:
     text = as_json(sample())
     assert msgspec.json.decode(text, type=Report) == sample()
     assert list(json.loads(text)) == [
-        *("schema", "tool", "source", "findings", "entries", "gaps", "summary", "rules", "files"),
-        "baseline",
+        *(
+            "schema",
+            "tool",
+            "source",
+            "findings",
+            "entries",
+            "gaps",
+            "summary",
+            "rules",
+            "files",
+            "inert",
+            "baseline",
+        )
     ]
     assert text.endswith("\n}\n")
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from pathaudit.cli import main
 from pathaudit.cli.rule_page import rule_lines
 from pathaudit.paths import machine
+from pathaudit.remarks import REMARKS, Remark
 from pathaudit.reporters.terminal import Page
 from pathaudit.ruleset import PROFILE_FILE, rules_directory
 from tests.labels import shipped_rules
@@ -68,7 +69,7 @@ def page(directory: Path, source: str | None = None, **changes: str) -> list[str
     if source is not None:
         (directory / f"{RULE}.py").write_text(source)
     rules = replace(shipped_rules(), directory=str(directory))
-    rule = replace(rules.rules[0], **changes)
+    rule = replace(next(rule for rule in rules.rules if rule.id == RULE), **changes)
     lines = rule_lines(rules, rule, Page({}, 80, verbose=True))
     return ["".join(text for _, text in line) for line in lines]
 
@@ -123,14 +124,22 @@ def test_control_characters_are_shown(tmp_path: Path) -> None:
     assert "  \\x07" in lines
 
 
+@pytest.mark.parametrize("remark", REMARKS, ids=lambda remark: remark.id)
+def test_a_remark_is_explained(remark: Remark) -> None:
+    page = run("explain", remark.id).stdout
+    assert page.startswith(f"{remark.id}: ")
+    assert " ".join(remark.fix.split()) in " ".join(page.split())
+
+
 # ---- rules list and schema --------------------------------------------------------------------
 
 
 def test_the_list_has_every_rule() -> None:
     head, *rows = run("rules", "list").stdout.splitlines()
     assert head.split() == ["rule", "severity", "title"]
+    words = " ".join(" ".join(rows).split())
     rules = shipped_rules().rules
-    assert [row.split(maxsplit=2) for row in rows] == [[x.id, x.severity, x.title] for x in rules]
+    assert words == " ".join(f"{rule.id} {rule.severity} {rule.title}" for rule in rules)
 
 
 def test_without_a_command_the_help_is_shown() -> None:
@@ -163,8 +172,12 @@ def test_the_schema_is_that_of_rules_unless_said_otherwise() -> None:
 
 @pytest.fixture
 def rules(tmp_path: Path) -> Path:
-    """A copy of the shipped rules that a test may change."""
-    return Path(shutil.copytree(SHIPPED, tmp_path / "rules"))
+    """A copy of the profile and one shipped rule that a test may change."""
+    folder = tmp_path / "rules"
+    folder.mkdir()
+    for name in (PROFILE_FILE, f"{RULE}.yaml", f"{RULE}.py"):
+        shutil.copy(SHIPPED / name, folder)
+    return folder
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -175,7 +188,8 @@ def edit(path: Path, old: str, new: str) -> None:
 
 def test_the_shipped_rules_do_what_their_labels_say() -> None:
     result = run("rules", "test")
-    assert (result.exit_code, result.stdout) == (0, f"ok      {RULE}\n")
+    lines = [f"ok      {rule.id}\n" for rule in shipped_rules().rules]
+    assert (result.exit_code, result.stdout) == (0, "".join(lines))
 
 
 def test_rules_of_ones_own(rules: Path) -> None:
@@ -276,7 +290,7 @@ def broken_rule(rules: Path) -> None:
 
 
 UNTESTED = "beside ID.yaml stands ID.py, with comments such as '# expect: ID'"
-COPY = f"rules need one beside them; copy {SHIPPED / PROFILE_FILE}"
+TWICE = f"rules/{RULE}.yaml: there is a rule '{RULE}' already: {SHIPPED / RULE}.yaml"
 MISTAKES = [
     pytest.param(no_rules, "rules: nothing was tested: it holds no rules", UNTESTED, id="no rules"),
     pytest.param(
@@ -291,7 +305,7 @@ MISTAKES = [
         UNTESTED,
         id="no labels",
     ),
-    pytest.param(no_profile, f"rules: holds no {PROFILE_FILE}", COPY, id="no profile"),
+    pytest.param(no_profile, TWICE, "", id="the id of a shipped rule"),
     pytest.param(
         broken_example, f"rules/{RULE}.py:2: does not parse: invalid syntax", "", id="broken"
     ),

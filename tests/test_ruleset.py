@@ -12,6 +12,7 @@ from pathaudit.ruleset import load_ruleset, rules_directory, text_pattern
 
 SHIPPED = rules_directory() / "sglang"
 RULE = "skipped-aux-capture.yaml"
+SHAPE = "mismatched-return.yaml"
 
 
 @pytest.fixture
@@ -29,16 +30,17 @@ def spoil(folder: Path, file: str, old: str, new: str) -> Path:
 
 
 def test_the_shipped_rules_load() -> None:
-    rules = load_ruleset(SHIPPED)
-    assert [rule.id for rule in rules.rules] == ["skipped-aux-capture"]
-    assert rules.rules[0].severity_of("forward") is Severity.ERROR
-    assert rules.rules[0].severity_of("forward_split_prefill") is Severity.NOTE
+    rules = {rule.id: rule for rule in load_ruleset(SHIPPED).rules}
+    files = {path.stem for path in SHIPPED.glob("*.yaml")}
+    assert {*rules, "profile"} == files
+    assert rules["skipped-aux-capture"].severity_of("forward") is Severity.ERROR
+    assert rules["skipped-aux-capture"].severity_of("forward_split_prefill") is Severity.NOTE
 
 
 @pytest.mark.parametrize(
     ("file", "old", "new", "field", "message"),
     [
-        pytest.param(RULE, "kind: covers", "kind: cover", "kind", "Invalid value", id="kind"),
+        pytest.param(RULE, "kind: covers", "kind: cov", "kind", "Invalid value 'cov'", id="kind"),
         pytest.param(RULE, "severity: error", "severity: 3", "severity", "Expected", id="type"),
         pytest.param(RULE, "since:", "sinse:", "", "unknown field `sinse`", id="unknown-field"),
         pytest.param(RULE, "require: captures", "require: capture", "require", "", id="event"),
@@ -46,6 +48,11 @@ def test_the_shipped_rules_load() -> None:
         pytest.param(
             RULE, "  forward_split_prefill: note", "  forward_split_prefil: note",
             "severity_by_entry", "'forward_split_prefill'", id="entry",
+        ),
+        pytest.param(SHAPE, "collects: cap", "collects: kap", "collects", "'kaptures'", id="shape"),
+        pytest.param(
+            SHAPE, "assume_armed: [capture", "assume_armed: [kapture", "assume_armed",
+            "'kapture-requested'", id="armed",
         ),
         pytest.param(RULE, "id: skipped", "id: skiped", "id", "file's name", id="id"),
         pytest.param(RULE, "title: layers", "title: [layers", "", "not YAML", id="yaml"),

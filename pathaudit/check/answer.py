@@ -1,12 +1,12 @@
 """What a rule says of a tree, and findings of the kinds that tell no path."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.results import EntryReport, Finding, Gap, Reach, Severity, Step, Verdict
+from pathaudit.results import EntryReport, Finding, Gap, PathReport, Reach, Severity, Step, Verdict
 from pathaudit.ruleset import Rule
 
 
@@ -25,7 +25,8 @@ class Fault(Struct, frozen=True, kw_only=True):
     ``symbol`` is the qualified name of the function there, ``entry`` the method under audit,
     ``architectures`` the served classes that get there. ``kind`` tells apart what the fingerprint
     must: the same fault keeps it when lines move or a callee is renamed. ``severity`` is given
-    where it is not the rule's; a fault that is not reachable is a note, with ``proof`` for why.
+    where it is not the rule's; a fault that is not reachable is a note, with ``proof`` for why;
+    ``effect`` is what happens when it bites.
     """
 
     file: str
@@ -37,6 +38,7 @@ class Fault(Struct, frozen=True, kw_only=True):
     severity: Severity | None = None
     reach: Reach = Reach.REACHABLE
     proof: str = ""
+    effect: str = ""
     verdict: Verdict = Verdict.VIOLATED
     condition: str = ""
     steps: tuple[Step, ...] = ()
@@ -79,16 +81,30 @@ def _finding(rule: Rule, faults: list[Fault], ordinals: dict[str, int]) -> Findi
         layers="",
         witness=(),
         steps=fault.steps,
-        paths=(),
+        paths=tuple(_proofs(fault)),
         features=_union(item.features for item in faults),
         receivers=(),
         entries=_union(item.architectures for item in faults),
         siblings=(),
         controls=(),
-        why=f"{rule.why} {fault.proof}".strip(),
+        effect=fault.effect or rule.effect,
+        why=rule.why,
         fix=rule.use_instead,
         fingerprint=_fingerprint(rule, fault, ordinals),
     )
+
+
+def _proofs(fault: Fault) -> Iterator[PathReport]:
+    """The way to a fault, where something is to be proved about it."""
+    if fault.proof:
+        yield PathReport(
+            condition=fault.condition,
+            layers="",
+            witness=(),
+            steps=fault.steps,
+            reach=fault.reach,
+            proof=fault.proof,
+        )
 
 
 def _union(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathaudit.check.answer import Answer
 from pathaudit.check.judging import JUDGED, Judged
 from pathaudit.check.present import present_entry, present_findings
-from pathaudit.check.subjects import find_subjects
+from pathaudit.check.subjects import find_layer_subjects, find_subjects
 from pathaudit.results import EntryReport
 from pathaudit.ruleset import CoversRule
 from pathaudit.work import Work
@@ -13,7 +13,10 @@ from pathaudit.work import Work
 
 def check_covers(work: Work, rule: CoversRule, entry: str | None) -> Answer:
     """Judge the rule on every subject of a tree, or on those of one served class."""
-    subjects, unarmed = find_subjects(work, entry)
+    if rule.subject == "features":
+        subjects, unarmed = find_subjects(work, entry)
+    else:
+        subjects, unarmed = find_layer_subjects(work, entry), []
     judged = work.run(JUDGED, subjects, rule)
     gaps = (gap for item in judged for gap in (item.cut, item.gate.gap) if gap is not None)
     entries = tuple(_present_entries(rule, judged))

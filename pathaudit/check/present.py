@@ -15,7 +15,7 @@ from pathaudit.check.explain import (
 )
 from pathaudit.check.iterations import Kept
 from pathaudit.check.judging import Judged, Way
-from pathaudit.conditions import render
+from pathaudit.conditions import both, render
 from pathaudit.paths import Run, plain
 from pathaudit.results import (
     EntryReport,
@@ -41,7 +41,7 @@ def present_findings(rule: CoversRule, judged: Iterable[Judged]) -> Iterator[Fin
             cases.setdefault((_place(case.run), item.subject.method), []).append(case)
     ordinals: dict[str, int] = {}
     for (place, method), found in sorted(cases.items(), key=lambda pair: pair[0]):
-        siblings = _siblings(items, place, method)
+        siblings = _siblings(rule, items, place, method)
         yield _finding(rule, found, siblings, ordinals)
 
 
@@ -112,7 +112,20 @@ def _finding(
         why=rule.why,
         fix=rule.use_instead,
         fingerprint=_fingerprint(rule, first.run, ordinals),
+        effect=_effect(rule, first) if live else "",
     )
+
+
+def _effect(rule: CoversRule, case: Case) -> str:
+    """What happens when it bites: other layers may have run with the event on the same path."""
+    if rule.subject != "features":
+        return rule.effect
+    if rule.severity_of(case.judged.subject.method) is Severity.NOTE:
+        return ""
+    facts = case.judged.facts
+    kept = [item for item in case.judged.kept if item.run.function == case.run.function]
+    partly = any(both(item.condition, case.condition, facts) is not None for item in kept)
+    return case.judged.effect.part if partly else case.judged.effect.whole
 
 
 def _receivers(told: list[Case]) -> tuple[Receiver, ...]:
@@ -167,7 +180,9 @@ def _fingerprint(rule: CoversRule, run: Run, ordinals: dict[str, int]) -> str:
     return hashlib.sha256(f"{text}|{ordinals[text]}".encode()).hexdigest()[:16]
 
 
-def _siblings(items: list[Judged], place: Place, method: str) -> tuple[Sibling, ...]:
+def _siblings(
+    rule: CoversRule, items: list[Judged], place: Place, method: str
+) -> tuple[Sibling, ...]:
     """Places of the same method that do it right, and when they run."""
     file, _, function = place
     broken = {_place(breach.run) for item in items for breach in item.breaches}
@@ -177,10 +192,10 @@ def _siblings(items: list[Judged], place: Place, method: str) -> tuple[Sibling, 
             same = (kept.run.file, kept.run.function) == (file, function)
             if same and _place(kept.run) not in broken:
                 found.setdefault(_place(kept.run), []).append((item, kept))
-    return tuple(_sibling(found[key]) for key in sorted(found))
+    return tuple(_sibling(rule, found[key]) for key in sorted(found))
 
 
-def _sibling(group: list[tuple[Judged, Kept]]) -> Sibling:
+def _sibling(rule: CoversRule, group: list[tuple[Judged, Kept]]) -> Sibling:
     item, first = group[0]
     cases = [Case(kept.run, kept.condition, (), judged, Reach.REACHABLE) for judged, kept in group]
     condition = joined(cases, item.facts)
@@ -192,7 +207,7 @@ def _sibling(group: list[tuple[Judged, Kept]]) -> Sibling:
         end_line=region.end_line,
         end_column=region.end_column,
         condition=render(condition, plain),
-        text=f"captures at {first.evidence}",
+        text=f"{rule.require} at {first.evidence}",
     )
 
 

@@ -9,9 +9,12 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from pathaudit.check.effects import unpacking_method
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write, compile_globs
 from pathaudit.index.features import LISTED
+from pathaudit.index.syntax import parameters
 from pathaudit.results import Gap
 from pathaudit.ruleset import AnyRule
 from pathaudit.work import Stage, Work
@@ -22,7 +25,8 @@ REACHED_DEPTH = 4
 class Subject(Struct, frozen=True, eq=False):
     """One method to execute, for one set of stores; classes that share the answer share it.
 
-    ``method`` is the entry method's name. ``dormant`` where no setter exists.
+    ``method`` is the entry method's name. ``dormant`` where no setter exists. ``unpacking`` is the
+    method of the served class that takes a pair apart while the feature is on.
     """
 
     root: FunctionRef
@@ -34,6 +38,7 @@ class Subject(Struct, frozen=True, eq=False):
     receivers: tuple[str, ...]
     entries: tuple[str, ...]
     dormant: bool
+    unpacking: str = ""
 
 
 class Candidate(Struct, frozen=True):
@@ -92,13 +97,20 @@ def find_owners(work: Work, entry: str | None = None) -> tuple[Owner, ...]:
 
 def _find_owners(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Owner, ...]:
     found: dict[Owner, None] = {}
-    for instance in _reachable(index, Instance(entry), REACHED_DEPTH):
+    for _path, instance in _reachable(index, Instance(entry), (), REACHED_DEPTH):
         stacks = index.stacks_of(instance)
         for method in index.profile.entries.methods if stacks else ():
             root = index.modules.method(instance.cls, method)
             if root is not None and _reaches(index, instance.cls, root[0], stacks):
                 found[Owner(instance, root[0], method, entry.name)] = None
     return tuple(found)
+
+
+def find_layer_subjects(work: Work, entry: str | None = None) -> tuple[Subject, ...]:
+    """The methods of served classes that run decoder layers, whether a feature is on or not."""
+    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
+    asked = [ref for ref in served if entry in (None, ref.name)]
+    return _grouped(x for found in work.run(LAYERED, asked) for x in found)
 
 
 def _grouped(candidates: Iterable[Candidate]) -> tuple[Subject, ...]:
@@ -131,6 +143,10 @@ def _find_armed(index: Index, _: AnyRule | None, entry: ClassRef) -> Armed:
 
 def _find_dormant(index: Index, _: AnyRule | None, item: Silent) -> tuple[Candidate, ...]:
     return _candidates(index, _dormant(index, item.entry, frozenset(item.switches)))
+
+
+def _find_layered(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Candidate, ...]:
+    return _candidates(index, _layered(index, entry))
 
 
 def _candidates(index: Index, subjects: Iterable[Subject]) -> tuple[Candidate, ...]:
@@ -176,6 +192,7 @@ def _merge(group: list[Subject]) -> Subject:
         tuple(sorted({name for item in group for name in item.receivers})),
         tuple(sorted({name for item in group for name in item.entries})),
         first.dormant,
+        max(item.unpacking for item in group),
     )
 
 
@@ -187,7 +204,9 @@ def _armed(index: Index, entry: ClassRef, feature: Feature) -> Iterator[Subject]
         for instance in index.at(entry, path):
             stacks = _stacks_below(index, instance, writes)
             if stacks:
-                yield from _roots(index, entry, instance, writes, stacks, feature.setter)
+                unpacking = unpacking_method(index, feature)
+                for found in _roots(index, entry, instance, writes, stacks, feature.setter):
+                    yield replace(found, unpacking=unpacking)
 
 
 def _prefixes(writes: tuple[Write, ...]) -> list[tuple[str, ...]]:
@@ -244,13 +263,29 @@ def _signature(index: Index, subject: Subject) -> str:
 
 
 def _dormant(index: Index, entry: ClassRef, switches: frozenset[str]) -> Iterator[Subject]:
-    """Objects that read a switch, though nothing sets it for this served class."""
-    for instance in _reachable(index, Instance(entry), REACHED_DEPTH):
+    """Objects that read a switch, though nothing sets it for this served class.
+
+    As with what a setter arms, the served class may run the layers of such an object itself.
+    """
+    for path, instance in _reachable(index, Instance(entry), (), REACHED_DEPTH):
         stacks = index.stacks_of(instance)
-        read = _switches_of(index, instance.cls, switches)
+        read = sorted(_switches_of(index, instance.cls, switches))
         if stacks and read:
-            writes = tuple(Write((), name, LISTED) for name in sorted(read))
-            yield from _roots(index, entry, instance, writes, stacks, "")
+            for holder, below in {Instance(entry): path, instance: ()}.items():
+                writes = tuple(Write(below, name, LISTED) for name in read)
+                yield from _roots(index, entry, holder, writes, stacks, "")
+
+
+def _layered(index: Index, entry: ClassRef) -> Iterator[Subject]:
+    """Objects of a served class that own layers, and whose methods are given the batch."""
+    batch = index.profile.entries.batch
+    reached = _reachable(index, Instance(entry), (), REACHED_DEPTH)
+    for instance in dict.fromkeys(found for _, found in reached):
+        stacks = index.stacks_of(instance)
+        for found in _roots(index, entry, instance, (), stacks, "") if stacks else ():
+            function = index.modules.function(found.root)
+            if function is not None and (not batch or batch in parameters(function.node)):
+                yield replace(found, dormant=False)
 
 
 def _switches_of(index: Index, cls: ClassRef, switches: frozenset[str]) -> frozenset[str]:
@@ -258,15 +293,17 @@ def _switches_of(index: Index, cls: ClassRef, switches: frozenset[str]) -> froze
     return index.attributes_of(found[0]) & switches if found is not None else frozenset()
 
 
-def _reachable(index: Index, instance: Instance, depth: int) -> Iterator[Instance]:
+def _reachable(
+    index: Index, instance: Instance, path: tuple[str, ...], depth: int
+) -> Iterator[tuple[tuple[str, ...], Instance]]:
     """The object and those it holds, as far as their classes are defined in model files."""
-    yield instance
+    yield path, instance
     if not depth:
         return
     for name in sorted(index.attributes_stored(instance.cls)):
         for inner in index.types.attribute(instance, name).instances():
             if index.is_model(inner.cls.file) and inner.cls != instance.cls:
-                yield from _reachable(index, inner, depth - 1)
+                yield from _reachable(index, inner, (*path, name), depth - 1)
 
 
 def _find_served(index: Index, _: AnyRule | None, file: str) -> tuple[ClassRef, ...]:
@@ -280,5 +317,6 @@ def _find_features(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Fe
 SERVED = Stage("served", _find_served, str, tuple[ClassRef, ...], str)
 FEATURES = Stage("features", _find_features, ClassRef, tuple[Feature, ...], lambda x: x.file)
 ARMED = Stage("armed", _find_armed, ClassRef, Armed, lambda x: x.file)
+LAYERED = Stage("layered", _find_layered, ClassRef, tuple[Candidate, ...], lambda x: x.file)
 DORMANT = Stage("dormant", _find_dormant, Silent, tuple[Candidate, ...], lambda x: x.entry.file)
 OWNERS = Stage("owners", _find_owners, ClassRef, tuple[Owner, ...], lambda x: x.file)

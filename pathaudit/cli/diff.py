@@ -13,6 +13,7 @@ from pathaudit.cli.options import (
     means_options,
     open_tree,
     output_option,
+    own_rules_option,
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
@@ -39,8 +40,9 @@ Examples:
 @click.argument("old")
 @click.argument("new")
 @click.option(
-    "--rule", "rules", metavar="ID", multiple=True, help="Compare only this rule; repeatable."
+    "--rule", "chosen", metavar="ID", multiple=True, help="Compare only this rule; repeatable."
 )
+@own_rules_option
 @click.option("--entry", metavar="CLASS", help="Tell only of this class, served or audited.")
 @click.option(
     "--fail-on",
@@ -70,7 +72,8 @@ def diff(
     old: str,
     new: str,
     *,
-    rules: tuple[str, ...],
+    chosen: tuple[str, ...],
+    own: tuple[str, ...],
     entry: str | None,
     fail_on: FailOn,
     strict: bool,
@@ -96,7 +99,7 @@ def diff(
     started = time.perf_counter()
     if output is not None:
         check_output(output)
-    ruleset = load_rules(rules)
+    ruleset = load_rules(chosen, own)
     trees = [open_tree(target, ruleset, reach._replace(quiet=quiet)) for target in (old, new)]
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         from pathaudit.audit import survey

@@ -21,8 +21,13 @@ def explain(rule: str) -> None:
     rule is tested with: a finding stands below each comment that says `expect`.
     """
     from pathaudit.cli.pages import print_page
-    from pathaudit.cli.rule_page import rule_lines
+    from pathaudit.cli.rule_page import remark_lines, rule_lines
+    from pathaudit.remarks import REMARKS
     from pathaudit.ruleset import load_ruleset, rules_directory
 
+    remark = next((item for item in REMARKS if item.id == rule), None)
+    if remark is not None:
+        print_page(lambda page: remark_lines(remark, page))
+        return
     ruleset = load_ruleset(rules_directory() / FRAMEWORK, only=(rule,))
     print_page(lambda page: rule_lines(ruleset, ruleset.rules[0], page))

@@ -11,6 +11,7 @@ from pathaudit.cli.options import (
     means_options,
     open_tree,
     output_option,
+    own_rules_option,
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
@@ -44,8 +45,9 @@ Examples:
 @click.option("--tags", metavar="GLOB", help="The tags of a git repository, such as 'v0.5.*'.")
 @click.option("--since", metavar="REV", help="Of the tags, none older than this tag or revision.")
 @click.option(
-    "--rule", "rules", metavar="ID", multiple=True, help="Judge only this rule; repeatable."
+    "--rule", "chosen", metavar="ID", multiple=True, help="Judge only this rule; repeatable."
 )
+@own_rules_option
 @click.option(
     "--entry",
     metavar="CLASS",
@@ -80,7 +82,8 @@ def history(
     *,
     tags: str | None,
     since: str | None,
-    rules: tuple[str, ...],
+    chosen: tuple[str, ...],
+    own: tuple[str, ...],
     entry: str | None,
     bisect: bool,
     fail_on: FailOn,
@@ -103,9 +106,9 @@ def history(
 
     if output is not None:
         check_output(output)
-    rule = _only_rule(rules, entry)
+    rule = _only_rule(chosen, entry)
     found = _targets(targets, tags, since, reach)
-    ruleset = load_rules(rules)
+    ruleset = load_rules(chosen, own)
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=False) as means:
         work = _Work(ruleset, reach, means, Severity(fail_on))
         judged = [work.judge(target) for target in found]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast, get_args
 
 import click
@@ -72,6 +73,14 @@ def source_options(command: Command) -> Command:
 
 NEAR = Reach()
 
+own_rules_option = click.option(
+    "--rules",
+    "own",
+    metavar="DIR",
+    multiple=True,
+    help="Check the rules of a directory of your own, too; repeatable.",
+)
+
 color_option = click.option(
     "--color",
     type=click.Choice(get_args(Color)),
@@ -88,7 +97,7 @@ def open_inputs(
 
     Raises ``SourceError``, ``RuleError`` or ``UsageError`` where that fails.
     """
-    ruleset = load_rules(rules)
+    ruleset = load_rules(rules, ())
     return open_tree(target, ruleset, reach), ruleset
 
 
@@ -119,29 +128,30 @@ def _say_nothing(_: str) -> None:
 
 
 def open_targets(
-    targets: tuple[str, ...], rules: tuple[str, ...], reach: Reach = NEAR
-) -> "tuple[SourceTree, tuple[str, ...], Ruleset]":
-    """Open a source tree, or that which some files belong to, and load rules by their id.
+    targets: tuple[str, ...], ruleset: "Ruleset", reach: Reach = NEAR
+) -> "tuple[SourceTree, tuple[str, ...]]":
+    """Open a source tree, or that which some files belong to; the paths in it to ask about.
 
-    Returns the tree, the paths in it that are asked about, and the rules. Raises as
-    ``open_inputs``.
+    Raises ``SourceError`` or ``UsageError`` where that fails.
     """
     from pathaudit.sources import open_files
 
-    if not targets or not any(target.endswith(".py") for target in targets):
-        if len(targets) > 1:
-            raise UsageError(f"{targets[1]}: only one tree can be scanned", "or name its files")
-        tree, ruleset = open_inputs(targets[0] if targets else None, rules, reach)
-        return tree, (), ruleset
-    if reach.overlay is not None:
-        raise UsageError("--with goes with a tree, not with files", "name the tree")
-    ruleset = load_rules(rules)
     files = [target for target in targets if target.endswith(".py")]
-    return *open_files(files, ruleset.profile.package), ruleset
+    if files and reach.overlay is not None:
+        raise UsageError("--with goes with a tree, not with files", "name the tree")
+    if files:
+        return open_files(files, ruleset.profile.package)
+    if len(targets) > 1:
+        raise UsageError(f"{targets[1]}: only one tree can be scanned", "or name its files")
+    return open_tree(targets[0] if targets else None, ruleset, reach), ()
 
 
-def load_rules(rules: tuple[str, ...]) -> "Ruleset":
-    """Load all rules, or those of these ids; RuleError or UsageError where that fails."""
+def load_rules(chosen: tuple[str, ...], own: tuple[str, ...]) -> "Ruleset":
+    """Load the shipped rules and those of the directories ``own``, or the ``chosen`` ones.
+
+    Raises ``RuleError`` or ``UsageError`` where that fails.
+    """
     from pathaudit.ruleset import load_ruleset, rules_directory
 
-    return load_ruleset(rules_directory() / FRAMEWORK, only=rules)
+    extra = tuple(Path(directory) for directory in own)
+    return load_ruleset(rules_directory() / FRAMEWORK, only=chosen, extra=extra)

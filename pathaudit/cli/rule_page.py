@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathaudit.cli.pages import paragraph
 from pathaudit.index.syntax import first_line
 from pathaudit.labels import Label, example_of, read_example, read_labels
+from pathaudit.remarks import Remark
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.terminal import Line, Page, cut
 from pathaudit.ruleset import Rule, Ruleset
@@ -20,19 +21,32 @@ def rule_lines(rules: Ruleset, rule: Rule, page: Page) -> Iterator[Line]:
     """Yield the lines of a page about one of the rules."""
     yield from paragraph(f"{rule.id}: ", rule.title, _INDENT, page)
     yield ()
-    yield from paragraph("severity: ", _severity(rule), _INDENT, page)
+    yield from paragraph("severity: ", severity_text(rule), _INDENT, page)
     yield from _section("Why", rule.why, page)
     yield from _example(rules, rule, page)
     yield from _section("Use instead", rule.use_instead, page)
+    yield from _section("When it bites", rule.effect, page)
     yield from _section("Known limits", rule.limits, page)
-    yield from _heading("References")
+    if rule.references:
+        yield from _heading("References")
     for reference in rule.references:
         yield from paragraph(" " * _INDENT, reference, 2 * _INDENT, page)
+    if rule.since:
+        yield ()
+        yield from paragraph("since: ", rule.since, _INDENT, page)
+
+
+def remark_lines(remark: Remark, page: Page) -> Iterator[Line]:
+    """Yield the lines of a page about what is said of a comment."""
+    yield from paragraph(f"{remark.id}: ", remark.title, _INDENT, page)
     yield ()
-    yield from paragraph("since: ", rule.since, _INDENT, page)
+    yield from paragraph("severity: ", remark.severity, _INDENT, page)
+    yield from _section("Why", remark.why, page)
+    yield from _section("Use instead", remark.fix, page)
 
 
-def _severity(rule: Rule) -> str:
+def severity_text(rule: Rule) -> str:
+    """The severity of a rule, and where it differs."""
     methods = sorted(rule.severity_by_entry.items())
     return "; ".join([rule.severity, *(f"{severity} in {name}" for name, severity in methods)])
 
@@ -43,6 +57,9 @@ def _heading(title: str) -> Iterator[Line]:
 
 
 def _section(title: str, text: str, page: Page) -> Iterator[Line]:
+    """A section, unless there is nothing to say in it."""
+    if not text:
+        return
     yield from _heading(title)
     yield from paragraph(" " * _INDENT, text, _INDENT, page)
 
@@ -51,13 +68,19 @@ def _section(title: str, text: str, page: Page) -> Iterator[Line]:
 
 
 def _example(rules: Ruleset, rule: Rule, page: Page) -> Iterator[Line]:
-    source = read_example(example_of(rules, rule))
-    labels = [item for item in read_labels(source) if (item.kind, item.rule) == _fault(rule)]
-    if labels:
+    lines = example_lines(rules, rule)
+    if lines:
         yield from _heading("Example")
-        for line in _excerpt(source, labels[0]):
+        for line in lines:
             shown = cut(visible(line, " " * 4), page.width - _INDENT)
             yield (("", " " * _INDENT + shown),)
+
+
+def example_lines(rules: Ruleset, rule: Rule) -> list[str]:
+    """The function with the first fault of a rule's example; nothing if there is none."""
+    source = read_example(example_of(rules, rule))
+    labels = [item for item in read_labels(source) if (item.kind, item.rule) == _fault(rule)]
+    return _excerpt(source, labels[0]) if labels else []
 
 
 def _fault(rule: Rule) -> tuple[str, str]:

@@ -10,9 +10,11 @@ from pathaudit.cli.excerpts import excerpts
 from pathaudit.cli.options import (
     Reach,
     color_option,
+    load_rules,
     means_options,
     open_targets,
     output_option,
+    own_rules_option,
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
@@ -50,14 +52,16 @@ Examples:
   pathaudit scan sglang/srt/models/llama.py   what depends on a file
   pathaudit scan --format json --output report.json
   pathaudit scan --fail-on never | less       look, and never fail
+  pathaudit scan --rules ours --rule skipped-tap
 """
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("targets", metavar="[TREE | FILES...]", nargs=-1)
 @click.option(
-    "--rule", "rules", metavar="ID", multiple=True, help="Check only this rule; repeatable."
+    "--rule", "chosen", metavar="ID", multiple=True, help="Check only this rule; repeatable."
 )
+@own_rules_option
 @click.option("--entry", metavar="ARCHITECTURE", help="Audit only this served class.")
 @click.option(
     "--config", metavar="FILE", help="Audit only the class that a model's config.json names."
@@ -90,7 +94,8 @@ def scan(
     context: click.Context,
     targets: tuple[str, ...],
     *,
-    rules: tuple[str, ...],
+    chosen: tuple[str, ...],
+    own: tuple[str, ...],
     entry: str | None,
     config: str | None,
     fail_on: FailOn,
@@ -122,7 +127,8 @@ def scan(
     known.read()
     if config is not None:
         entry = _only_entry(entry, served_class(config))
-    source, files, ruleset = open_targets(targets, rules, reach._replace(quiet=quiet))
+    ruleset = load_rules(chosen, own)
+    source, files = open_targets(targets, ruleset, reach._replace(quiet=quiet))
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         report = audit(source, ruleset, entry=entry, files=files, means=means)
     report = known.use(report, source, whole=entry is None and not files)

@@ -6,14 +6,18 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from pathaudit import ir
+from pathaudit.index.shadows import Shadowed, find_shadowed
 from pathaudit.index.syntax import (
     Assigned,
     Definition,
     appended,
+    base_init_call,
     first_line,
     local_assignments,
     parse,
     parse_definition,
+    returns,
 )
 from pathaudit.sources import split_lines
 
@@ -55,6 +59,8 @@ class FunctionOutline:
         self.line = node.lineno
         self.last = node.end_lineno or node.lineno
         self._lines = lines
+        # Kept by whoever lowers the function first: it depends on nothing but the text.
+        self.lowered: ir.Function | None = None
 
     @cached_property
     def node(self) -> Definition:
@@ -80,6 +86,16 @@ class FunctionOutline:
         return local_assignments(self.node)
 
     @cached_property
+    def returns(self) -> list[ast.expr]:
+        """What the function returns, in any place."""
+        return returns(self.node)
+
+    @cached_property
+    def base_init(self) -> ast.Call | None:
+        """The call of a base's constructor, in a constructor."""
+        return base_init_call(self.node)
+
+    @cached_property
     def appended(self) -> tuple[tuple[str, tuple[ast.For, ...], ast.expr], ...]:
         """What is appended to attributes of ``self``: the name, the loops around, the value."""
         return tuple(appended(self.node))
@@ -92,7 +108,7 @@ class FunctionOutline:
 class ClassOutline(Struct, frozen=True, eq=False):
     """A class of a module's top level. Later definitions of a method replace earlier ones.
 
-    ``fields`` are the annotated names of its body, in order.
+    ``fields`` are the annotated names of its body, in order; ``shadowed`` what it defines twice.
     """
 
     name: str
@@ -102,6 +118,7 @@ class ClassOutline(Struct, frozen=True, eq=False):
     attributes: dict[str, ast.expr]
     stores: tuple[AttributeStore, ...]
     fields: tuple[str, ...]
+    shadowed: tuple[Shadowed, ...] = ()
 
 
 class ModuleOutline(Struct, frozen=True, eq=False):
@@ -114,6 +131,7 @@ class ModuleOutline(Struct, frozen=True, eq=False):
     classes: dict[str, ClassOutline]
     functions: dict[str, FunctionOutline]
     values: dict[str, tuple[ast.expr, ...]]
+    shadowed: tuple[Shadowed, ...] = ()
 
 
 def outline_module(file: str, text: str) -> ModuleOutline:
@@ -135,6 +153,7 @@ def outline_module(file: str, text: str) -> ModuleOutline:
         outline.classes,
         outline.functions,
         outline.values,
+        find_shadowed(module.body),
     )
 
 
@@ -210,7 +229,16 @@ def _outline_class(lines: list[str], node: ast.ClassDef) -> ClassOutline:
         for item in node.body
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
     )
-    return ClassOutline(node.name, node.lineno, bases, methods, attributes, tuple(stores), fields)
+    return ClassOutline(
+        node.name,
+        node.lineno,
+        bases,
+        methods,
+        attributes,
+        tuple(stores),
+        fields,
+        find_shadowed(node.body),
+    )
 
 
 def _replaces(node: Definition) -> bool:

@@ -1,5 +1,6 @@
 """What names and attributes mean: locals, modules, objects with known classes."""
 
+import re
 from abc import abstractmethod
 
 from msgspec import Struct
@@ -43,6 +44,8 @@ from pathaudit.paths.values import (
     text_of,
 )
 from pathaudit.ruleset import Placeholder
+
+_DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 
 
 class Place(Struct, frozen=True, eq=False):
@@ -142,8 +145,8 @@ class AttributeReader(Comparer):
         return self._typed(owner, path, types, name, state)
 
     def _from_module(self, owner: Symbol, path: str, name: str, place: Place) -> Value:
-        """``module.function`` through an import, else an unknown attribute."""
-        if "." in owner.text or "(" in owner.text or "@" in owner.text:
+        """``package.module.function`` through an import, else an unknown attribute."""
+        if not _DOTTED.fullmatch(owner.text):
             return Symbol(path)
         match self._index.modules.resolve(place.file, f"{owner.text}.{name}"):
             case ClassRef() as cls:

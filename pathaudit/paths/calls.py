@@ -98,6 +98,9 @@ class CallMachine(LayerMachine):
         """Call ``function``: an event, a run, a handoff, a followed callee, or nothing."""
         if self.event(function, given):
             state = self.monitor.required(state, self.evidence(frame, node.region))
+            if isinstance(function, Symbol) and self.is_named(function):
+                # Whatever it is given, it is known for what it does.
+                return [(state, self._opaque(function, given))]
         match function:
             case Element():
                 return self.run_layer(node, function, given, state, frame)

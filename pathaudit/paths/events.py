@@ -40,6 +40,11 @@ class EventMachine(ExpressionMachine):
             return collects and not any(layer_of(item.value) for item in given)
         return any(self._matches(item, function, given) for item in self.question.patterns)
 
+    def is_named(self, function: Value) -> bool:
+        """Is a function an event by its own name, whatever it is given?"""
+        patterns = (x for x in self.question.patterns if x.method or x.function)
+        return any(not x.keyword and self._matches(x, function, ()) for x in patterns)
+
     def _matches(self, pattern: CallPattern, function: Value, given: tuple[Given, ...]) -> bool:
         if pattern.accumulator:
             return False

@@ -11,7 +11,7 @@ from msgspec import Struct
 from pathaudit.conditions import Bound
 from pathaudit.index import Write
 from pathaudit.paths.values import MARKS
-from pathaudit.ruleset import Assumption, EventPattern, Profile, text_pattern
+from pathaudit.ruleset import Assumption, EventPattern, Profile, call_pattern, text_pattern
 
 
 class CallPattern(Struct, frozen=True):
@@ -80,7 +80,7 @@ def ask(
     writes: tuple[Write, ...],
     stacks: frozenset[str],
 ) -> Question:
-    """Where does an event of the profile happen, under assumptions of the profile?
+    """Where does an event happen, one of the profile or a pattern, under its assumptions?
 
     ``writes`` are the stores of one feature, relative to the root's object, ``stacks`` the names
     of attributes that hold layer stacks.
@@ -91,7 +91,8 @@ def ask(
         if not write.element
     }
     flags = {write.name: write.kind for write in writes if write.element}
-    patterns = tuple(_compile(item) for item in profile.events[event])
+    known = profile.events.get(event, (EventPattern(event),))
+    patterns = tuple(_compile(item) for item in known)
     return Question(
         profile,
         assume,
@@ -104,9 +105,8 @@ def ask(
 
 
 def _compile(event: EventPattern) -> CallPattern:
-    text = event.pattern.replace("..., ", "").replace(", ...", "").replace("...", "")
-    call = ast.parse(re.sub(r"\$([A-Z]+)", r"META_\1", text), mode="eval").body
-    if not isinstance(call, ast.Call):
+    call = call_pattern(event.pattern)
+    if call is None:
         raise TypeError(f"an event is a call: {event.pattern}")
     keyword = call.keywords[0].arg or "" if call.keywords else ""
     match call.func:

@@ -25,14 +25,18 @@ from pathaudit.results import Finding, PathReport, Sibling, Step, Value
 _STEPS = 16  # steps of one path that are shown, the nearest to the site
 _PATHS = 4  # ways to reach one site
 _LONGEST_COMPARED = 160  # characters of the condition of a place that does it right
+_GATHERED = 12  # places of one rule that are shown with what is wrong there
 _KEY = len("suppressed: ")
 
 
 class Block(Struct, frozen=True):
-    """Findings shown together: the first with its source lines if ``full``, the rest as a list."""
+    """Findings shown together: the first with its source lines if ``full``, the rest as a list.
+
+    ``gathered`` are findings of one rule whose messages differ: below its title, each with its own.
+    """
 
     findings: tuple[Finding, ...]
-    form: Literal["full", "list", "short"]
+    form: Literal["full", "list", "gathered", "short"]
 
 
 def block_lines(block: Block, page: Page, told: frozenset[str]) -> Iterator[Line]:
@@ -41,25 +45,39 @@ def block_lines(block: Block, page: Page, told: frozenset[str]) -> Iterator[Line
     ``told`` are texts that an earlier block gave, so that they need not be read again.
     """
     first, count = block.findings[0], len(block.findings)
-    yield from _header(first, page)
+    gathered = block.form == "gathered"
+    yield from _header(first, first.title if gathered else first.message, page)
     if block.form == "full":
         yield from _diagnostic(first, page, told)
         if count > 1:
             yield (("", f"  the same at {counted(count - 1, 'more place')}:"),)
             yield from _places(block.findings[1:], page, first.condition)
         return
-    if block.form == "list":
+    if block.form in ("list", "gathered"):
         attributes = [_attributes(finding, page, told) for finding in block.findings]
         common = [item for item in attributes[0] if all(item in other for other in attributes[1:])]
         yield from _attribute_lines(common, 2, page)
         yield (("", f"  at {counted(count, 'place')}:"),)
+    if gathered:
+        yield from _told_places(block.findings, page)
+        return
     yield from _places(block.findings, page, first.condition if block.form == "list" else None)
 
 
-def _header(finding: Finding, page: Page) -> Iterator[Line]:
+def _told_places(findings: Sequence[Finding], page: Page) -> Iterator[Line]:
+    shown = findings if page.verbose else findings[:_GATHERED]
+    for finding in shown:
+        yield (("", f"    {place_of(finding)}"),)
+        yield from hanging((("", " " * 6),), visible(finding.message), 6, page)
+    if len(findings) > len(shown):
+        left = counted(len(findings) - len(shown), "more place")
+        yield (("", f"    {left}; --verbose lists all {len(findings)}"),)
+
+
+def _header(finding: Finding, message: str, page: Page) -> Iterator[Line]:
     word = word_of(finding)
     lead = ((word, f"{word}[{cut(visible(finding.rule), 40)}]"), ("bold", ": "))
-    yield from hanging(lead, visible(finding.message), 4, page, "bold")
+    yield from hanging(lead, visible(message), 4, page, "bold")
 
 
 def _diagnostic(finding: Finding, page: Page, told: frozenset[str]) -> Iterator[Line]:
@@ -120,6 +138,7 @@ def _attributes(finding: Finding, page: Page, told: frozenset[str]) -> list[tupl
         *(("compare", _sibling(sibling)) for sibling in finding.siblings),
         ("enabled by", ", ".join(map(visible, finding.controls))),
         ("for", _audience(finding, page.verbose)),
+        ("effect", visible(finding.effect)),
         ("why", prose(finding.why, told)),
         ("fix", prose(finding.fix, told)),
     ]

@@ -28,6 +28,7 @@ from pathaudit.results import EntryReport, Finding, Gap, Report, Severity, Site,
 
 _NARROWEST = 40
 _IN_FULL = 20  # findings of one kind that are shown with their source lines
+_ALIKE = 3  # notes of one rule that are told together
 _GAPS = 10
 _ORDER = ("error", "warning", "unknown", "note", "suppressed")
 # What tells a word of the code from a word of a sentence.
@@ -91,7 +92,7 @@ def _lines(report: Report, page: Page, positive: bool, seconds: float | None) ->
 def _blocks(report: Report, verbose: bool) -> list[Block]:
     shown = [f for f in report.findings if verbose or f.suppressed is None]
     shown.sort(key=lambda finding: _ORDER.index(word_of(finding)))
-    blocks = [block for group in _alike(shown) for block in _split(group)]
+    blocks = _gathered([block for group in _alike(shown) for block in _split(group)])
     full = _in_full(blocks)
     rest = [f for i, block in enumerate(blocks) if i not in full for f in block.findings]
     return [
@@ -116,12 +117,27 @@ def _split(group: tuple[Finding, ...]) -> list[Block]:
     return [Block((finding,), "full") for finding in group]
 
 
+def _gathered(blocks: Sequence[Block]) -> list[Block]:
+    """Put notes of one rule together that differ only in what they say of each place."""
+    groups: defaultdict[object, list[Block]] = defaultdict(list)
+    for block in blocks:
+        first = block.findings[0]
+        alone = word_of(first) == "note" and block.form == "full"
+        key = (first.rule, first.reach, first.why) if alone else id(block)
+        groups[key].append(block)
+    found: list[Block] = []
+    for group in groups.values():
+        findings = tuple(finding for block in group for finding in block.findings)
+        found += [Block(findings, "gathered")] if len(group) >= _ALIKE else group
+    return found
+
+
 def _in_full(blocks: Sequence[Block]) -> frozenset[int]:
     """Positions of the blocks that are not shortened: the first of each kind of message first."""
     firsts: dict[tuple[str, ...], int] = {}
     for position, block in enumerate(blocks):
         firsts.setdefault(_shape(block.findings[0]), position)
-    kept = {position for position, block in enumerate(blocks) if block.form == "list"}
+    kept = {position for position, block in enumerate(blocks) if block.form != "full"}
     spent: Counter[str] = Counter()
     for position in [*firsts.values(), *range(len(blocks))]:
         word = word_of(blocks[position].findings[0])
@@ -204,6 +220,9 @@ def _summary(report: Report, page: Page, seconds: float | None) -> Iterator[Line
     text = f"in {source_name(report.source)}: {'; '.join(parts)}"
     yield from hanging((_lead(report), ("", " ")), re.sub(r"(?<=\d) (?=\w)", GLUE, text), 2, page)
     yield from _uncovered(report.gaps, page)
+    if report.inert:
+        lead = (("warning", "Nothing to look at in this tree for:"), ("", " "))
+        yield from hanging(lead, ", ".join(map(visible, report.inert)), 2, page)
 
 
 def _uncovered(gaps: Sequence[Gap], page: Page) -> Iterator[Line]:

@@ -97,7 +97,8 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     ``verdict`` is ``violated`` or ``unknown``. The region is the statement's: a loop's header or
     the call through which the layers leave. ``condition``, ``layers``, ``witness`` and ``steps``
-    are those of the first of ``paths``. ``features`` names the setters the finding was judged for,
+    are those of the first of ``paths``, ``effect`` says what happens when it bites, as far as the
+    callers tell. ``features`` names the setters the finding was judged for,
     ``entries`` the served classes that reach it.
     """
 
@@ -127,6 +128,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     why: str
     fix: str
     fingerprint: str
+    effect: str = ""
     suppressed: str | None = None
 
 
@@ -229,7 +231,8 @@ class BaselineUse(Struct, frozen=True, kw_only=True):
 class Report(Struct, frozen=True, kw_only=True):
     """The answer of a scan, in a fixed order: by file, line, rule.
 
-    With ``files`` it tells only of what depends on one of them.
+    With ``files`` it tells only of what depends on one of them. ``inert`` are the rules that found
+    nothing in the tree to look at: that they report nothing says nothing.
     """
 
     tool: str
@@ -240,6 +243,7 @@ class Report(Struct, frozen=True, kw_only=True):
     gaps: tuple[Gap, ...]
     summary: Summary
     files: tuple[str, ...] = ()
+    inert: tuple[str, ...] = ()
     baseline: BaselineUse | None = None
     schema: int = 1
 

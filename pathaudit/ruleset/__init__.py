@@ -1,8 +1,17 @@
 """Rules and framework profiles as data, and the loader that reads them from YAML."""
 
-from pathaudit.ruleset.loading import PROFILE_FILE, load_ruleset, rules_directory
-from pathaudit.ruleset.patterns import text_pattern
+from pathaudit.ruleset.loading import (
+    PROFILE_FILE,
+    load_own_rules,
+    load_ruleset,
+    rules_directory,
+)
+from pathaudit.ruleset.patterns import (
+    call_pattern,
+    text_pattern,
+)
 from pathaudit.ruleset.profile import (
+    Additions,
     Anchor,
     Assumption,
     Drafts,
@@ -10,32 +19,66 @@ from pathaudit.ruleset.profile import (
     EventPattern,
     Features,
     Gate,
+    Hook,
     Modules,
+    Pipeline,
     Placeholder,
     Profile,
+    Reductions,
+    Request,
     StackConstructor,
     Stacks,
 )
-from pathaudit.ruleset.rules import AnyRule, CoversRule, Rule, Ruleset
+from pathaudit.ruleset.rules import (
+    AnyRule,
+    BoundsRule,
+    CarriesRule,
+    CompletesRule,
+    Configuration,
+    CoversRule,
+    ForwardsRule,
+    OnceRule,
+    PrecedesRule,
+    ReadsRule,
+    Rule,
+    Ruleset,
+    ShapeRule,
+)
 
 __all__ = [
     "PROFILE_FILE",
+    "Additions",
     "Anchor",
     "AnyRule",
     "Assumption",
+    "BoundsRule",
+    "CarriesRule",
+    "CompletesRule",
+    "Configuration",
     "CoversRule",
     "Drafts",
     "Entries",
     "EventPattern",
     "Features",
+    "ForwardsRule",
     "Gate",
+    "Hook",
     "Modules",
+    "OnceRule",
+    "Pipeline",
     "Placeholder",
+    "PrecedesRule",
     "Profile",
+    "ReadsRule",
+    "Reductions",
+    "Request",
     "Rule",
     "Ruleset",
+    "ShapeRule",
     "StackConstructor",
     "Stacks",
+    "call_pattern",
+    "load_own_rules",
     "load_ruleset",
     "rules_directory",
     "text_pattern",

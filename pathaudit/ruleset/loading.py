@@ -3,15 +3,24 @@
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 import yaml
 
 from pathaudit.errors import RuleError, UsageError
 from pathaudit.hints import did_you_mean
-from pathaudit.ruleset.profile import Profile
-from pathaudit.ruleset.rules import AnyRule, CoversRule, Ruleset
+from pathaudit.ruleset.patterns import call_pattern
+from pathaudit.ruleset.profile import Additions, Profile
+from pathaudit.ruleset.rules import (
+    AnyRule,
+    CarriesRule,
+    CompletesRule,
+    CoversRule,
+    ReadsRule,
+    Ruleset,
+    ShapeRule,
+)
 
 Loaded = TypeVar("Loaded")
 
@@ -28,30 +37,88 @@ def rules_directory() -> Path:
     return inside if inside.is_dir() else package.parent / "rules"
 
 
-def load_ruleset(directory: Path, only: tuple[str, ...] = ()) -> Ruleset:
+def load_ruleset(
+    directory: Path, only: tuple[str, ...] = (), extra: tuple[Path, ...] = ()
+) -> Ruleset:
     """Read ``profile.yaml`` and every rule beside it; ``only`` keeps the rules of these ids.
 
-    Raises ``RuleError`` for a file that is wrong, ``UsageError`` for an id that does not exist.
+    The rules of the ``extra`` directories come on top, and what their profiles add.
+    Raises ``RuleError`` for a file that is wrong, ``UsageError`` for an id that does not exist and
+    for an extra directory that holds no rules.
     """
     profile = load_file(directory / PROFILE_FILE, Profile, "profile")
-    files = sorted(path for path in directory.glob("*.yaml") if path.name != PROFILE_FILE)
-    rules = tuple(load_file(path, AnyRule, "rule") for path in files)
-    for path, rule in zip(files, rules, strict=True):
-        _check_rule(path, rule, profile)
-    known = {rule.id: rule for rule in rules}
+    for more in extra:
+        profile = profile.extended(_additions(more))
+    files = [*_rule_files(directory), *(path for more in extra for path in _own_files(more))]
+    known = _load_rules(files, profile)
     for name in only:
         if name not in known:
             raise UsageError(f"there is no rule {name!r}", hint=_nearest(name, known))
-    chosen = tuple(rule for rule in rules if not only or rule.id in only)
-    return Ruleset(profile=profile, rules=chosen, directory=str(directory))
+    chosen = tuple(known[name] for name in sorted(known) if not only or name in only)
+    return Ruleset(profile=profile, rules=chosen, directory=str(directory), known=tuple(known))
+
+
+def load_own_rules(directory: Path, shipped: Path) -> Ruleset:
+    """Read the rules of a directory alone, with its profile, or what that adds to the shipped one.
+
+    Raises as ``load_ruleset`` does.
+    """
+    if _is_whole(directory):
+        return load_ruleset(directory)
+    profile = load_file(shipped / PROFILE_FILE, Profile, "profile").extended(_additions(directory))
+    # Two rules of one name would be an error as soon as they are used together.
+    known = _load_rules([*_rule_files(shipped), *_own_files(directory)], profile)
+    own = {path.stem for path in _rule_files(directory)}
+    rules = tuple(known[name] for name in sorted(own))
+    return Ruleset(profile=profile, rules=rules, directory=str(directory))
+
+
+def _rule_files(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.glob("*.yaml") if path.name != PROFILE_FILE)
+
+
+def _own_files(directory: Path) -> list[Path]:
+    if not directory.is_dir():
+        raise UsageError(f"{directory}: there is no such directory of rules")
+    return _rule_files(directory)
+
+
+def _is_whole(directory: Path) -> bool:
+    """Does a directory have a profile of its own, not only what it adds to the shipped one?"""
+    path = directory / PROFILE_FILE
+    return path.is_file() and re.search(r"^framework\s*:", _text(path), re.MULTILINE) is not None
+
+
+def _additions(directory: Path) -> Additions:
+    """What a directory of own rules adds to the profile."""
+    path = directory / PROFILE_FILE
+    if not path.is_file():
+        return Additions()
+    if _is_whole(directory):
+        raise UsageError(
+            f"{path}: is a whole profile, and there is one already",
+            hint="keep only the events and assumptions that it adds",
+        )
+    return load_file(path, Additions, "profile")
+
+
+def _load_rules(files: Iterable[Path], profile: Profile) -> dict[str, AnyRule]:
+    """The rules by their ids, which are the names of their files."""
+    places: dict[str, Path] = {}
+    rules: dict[str, AnyRule] = {}
+    for path in files:
+        rule = load_file(path, cast("type[AnyRule]", AnyRule), "rule")
+        if path.stem in places:
+            raise RuleError(f"{path}: there is a rule {path.stem!r} already: {places[path.stem]}")
+        _check_rule(path, rule, profile)
+        places[path.stem] = path
+        rules[rule.id] = rule
+    return rules
 
 
 def load_file(path: Path, kind: type[Loaded], name: str) -> Loaded:
     """Decode one YAML file; a fault becomes one line with file, line and field."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RuleError(f"{path}: cannot be read: {error}") from None
+    text = _text(path)
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -67,6 +134,13 @@ def load_file(path: Path, kind: type[Loaded], name: str) -> Loaded:
             f"{path}:{line}: {named}{problem}",
             hint=f"a {name} is described in the README under 'Rules'",
         ) from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RuleError(f"{path}: cannot be read: {error}") from None
 
 
 def _check_rule(path: Path, rule: AnyRule, profile: Profile) -> None:
@@ -91,8 +165,24 @@ def _names(rule: AnyRule, profile: Profile) -> Iterator[_Names]:
     yield "severity_by_entry", "no entry method is called", rule.severity_by_entry, methods
     match rule:
         case CoversRule():
-            yield "require", "the profile has no event", (rule.require,), profile.events
+            named = () if call_pattern(rule.require) else (rule.require,)
+            yield "require", "the profile has no event", named, profile.events
             yield "assume", "the profile has no assumption", rule.assume, profile.assumptions
+        case CarriesRule():
+            yield "collect", "the profile has no event", (rule.collect,), profile.events
+            yield "deliver", "the profile has no sinks", (rule.deliver,), profile.sinks
+            yield "assume", "the profile has no assumption", rule.assume, profile.assumptions
+        case CompletesRule():
+            yield "require", "the profile has no event", (rule.require,), profile.events
+        case ReadsRule():
+            yield "collects", "the profile has no event", (rule.collects,), profile.events
+        case ShapeRule():
+            known = profile.assumptions
+            single = (profile.pipeline.single,) if profile.pipeline is not None else ()
+            yield "kind", "the profile's pipeline assumes", single, known
+            yield "collects", "the profile has no event", (rule.collects,), profile.events
+            yield "assume", "the profile has no assumption", rule.assume, known
+            yield "assume_armed", "the profile has no assumption", rule.assume_armed, known
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -5,13 +5,18 @@ from itertools import takewhile
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Entries(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which classes are served, and which of their methods the framework calls."""
+    """Which classes are served, and which of their methods the framework calls.
+
+    ``batch`` is the parameter through which what runs decoder layers is given the batch.
+    """
 
     variable: str
     methods: tuple[str, ...]
+    batch: str = ""
 
 
 class Modules(Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,10 +50,26 @@ class Stacks(Struct, frozen=True, forbid_unknown_fields=True):
     placeholder: Placeholder | None = None
 
 
+class Hook(Struct, frozen=True, forbid_unknown_fields=True):
+    """A method that the framework calls on a served class ``after`` an arming setter of it."""
+
+    name: str
+    after: str
+
+
 class Features(Struct, frozen=True, forbid_unknown_fields=True):
-    """Name patterns of the methods that arm a feature."""
+    """Name patterns of the methods that arm a feature, and what belongs to an armed feature.
+
+    ``switches`` are attributes that switch capture, beside those that the setters of a tree write.
+    ``callers`` are the files, as globs, that call setters and hooks on a served class.
+    ``generators`` are the classes of what makes logits: where there is none, nothing is drafted.
+    """
 
     setters: tuple[str, ...]
+    switches: tuple[str, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+    callers: tuple[str, ...] = ()
+    generators: tuple[str, ...] = ()
 
 
 class Drafts(Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,6 +93,28 @@ class Gate(Struct, frozen=True, forbid_unknown_fields=True):
     unless: Anchor | None = None
 
 
+class Pipeline(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a model is split into pipeline stages.
+
+    ``proxy`` is the class of what a stage that is not the last returns. A served class whose entry
+    method lacks ``parameter`` runs in one stage, of which the assumption ``single`` holds; the code
+    of ``anchor`` says so.
+    """
+
+    proxy: str
+    parameter: str
+    single: str
+    anchor: Anchor
+
+
+class Request(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the framework accepts as layer ids for some setters, and the code that says so."""
+
+    setters: tuple[str, ...]
+    reason: str
+    anchor: Anchor
+
+
 class Assumption(Struct, frozen=True, forbid_unknown_fields=True):
     """``expression`` (a pattern) is true, false, not ``None`` (some) or a positive integer."""
 
@@ -84,6 +127,20 @@ class EventPattern(Struct, frozen=True, forbid_unknown_fields=True):
 
     pattern: str
     where: dict[str, Literal["accumulator"]] = {}
+
+
+class Reductions(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a layer leaves the reduction of its output over the ranks to the next layer.
+
+    ``marks`` are attributes set on such a tensor. By the last part of their names, ``completes``
+    are calls that run the reduction, ``moves`` calls that give what they get, finished or not,
+    ``adds`` methods that add to a tensor in place.
+    """
+
+    marks: tuple[str, ...] = ()
+    completes: tuple[str, ...] = ()
+    moves: tuple[str, ...] = ()
+    adds: tuple[str, ...] = ()
 
 
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,6 +159,11 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     assumptions: dict[str, tuple[Assumption, ...]]
     events: dict[str, tuple[EventPattern, ...]]
     gates: tuple[Gate, ...] = ()
+    sinks: dict[str, tuple[str, ...]] = {}
+    requests: tuple[Request, ...] = ()
+    reductions: Reductions = Reductions()
+    pipeline: Pipeline | None = None
+    shared: dict[str, tuple[str, ...]] = {}
 
     @property
     def model_folder(self) -> str:
@@ -118,3 +180,23 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
 
     def is_setter(self, method: str) -> bool:
         return any(fnmatchcase(method, glob) for glob in self.features.setters)
+
+    def extended(self, more: "Additions") -> "Profile":
+        """The profile with more events and assumptions; those of a known name add to it."""
+        events = {name: (*self.events.get(name, ()), *found) for name, found in more.events.items()}
+        assumptions = {
+            name: (*self.assumptions.get(name, ()), *found)
+            for name, found in more.assumptions.items()
+        }
+        return replace(
+            self,
+            events={**self.events, **events},
+            assumptions={**self.assumptions, **assumptions},
+        )
+
+
+class Additions(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a directory of own rules adds to the shipped profile."""
+
+    events: dict[str, tuple[EventPattern, ...]] = {}
+    assumptions: dict[str, tuple[Assumption, ...]] = {}

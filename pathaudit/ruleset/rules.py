@@ -9,18 +9,22 @@ from pathaudit.ruleset.profile import Profile
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """One invariant. Prose fields are plain text; ``message`` may have fields in braces."""
+    """One invariant. Prose fields are plain text; ``message`` may have fields in braces.
+
+    Prose that is left out is left out of pages and findings.
+    """
 
     id: str
     title: str
     severity: Severity
     message: str
-    at: str
-    why: str
-    use_instead: str
-    limits: str
-    references: tuple[str, ...]
-    since: str
+    at: str = ""
+    why: str = ""
+    effect: str = ""
+    use_instead: str = ""
+    limits: str = ""
+    references: tuple[str, ...] = ()
+    since: str = ""
     severity_by_entry: dict[str, Severity] = {}
 
     def severity_of(self, method: str) -> Severity:
@@ -28,21 +32,124 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_fi
 
 
 class CoversRule(Rule, frozen=True, kw_only=True, tag="covers"):
-    """Each run of a layer comes with the required event. ``message`` may use ``{layers}``."""
+    """Each run of a layer comes with the required event. ``message`` may use ``{layers}``.
 
-    subject: Literal["features"]
+    ``require`` is an event of the profile, or the pattern of a call.
+    """
+
+    subject: Literal["features", "layers"]
     trigger: Literal["runs-layers"]
     require: str
     scope: Literal["iteration"]
     assume: tuple[str, ...] = ()
 
 
-AnyRule: TypeAlias = CoversRule
+class CarriesRule(Rule, frozen=True, kw_only=True, tag="carries"):
+    """What the event collects reaches the calls that read it, through every return on the way.
+
+    ``message`` may use ``{name}``, the variable that is lost, and ``{how}``.
+    """
+
+    subject: Literal["features"]
+    collect: str
+    deliver: str
+    assume: tuple[str, ...] = ()
+
+
+class BoundsRule(Rule, frozen=True, kw_only=True, tag="bounds"):
+    """One end of the ids that can be asked for is handled. ``message`` may use ``{how}``."""
+
+    subject: Literal["features"]
+    end: Literal["first", "last"]
+
+
+class CompletesRule(Rule, frozen=True, kw_only=True, tag="completes"):
+    """What is read of a layer's output between layers is finished.
+
+    ``owes`` is what may be missing: the ``residual`` that was returned beside it, or a
+    ``reduction`` that the layer leaves to the next one. ``message`` may use ``{read}``, what is
+    done with the value, and ``{layers}``, the classes of the layers.
+    """
+
+    owes: Literal["residual", "reduction"]
+    require: str
+
+
+class ReadsRule(Rule, frozen=True, kw_only=True, tag="reads"):
+    """What a setter arms is read where it is written, and what a forward reads can be armed.
+
+    ``collects`` is the event that adds to an accumulator, by its name in the profile.
+    """
+
+    subject: Literal["features"]
+    collects: str
+
+
+class ForwardsRule(Rule, frozen=True, kw_only=True, tag="forwards"):
+    """A wrapper offers each hook that the framework calls and its inner object could serve."""
+
+    subject: Literal["features"]
+
+
+class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
+    """Calls that configure, as globs of their names; ``effect`` is what comes of a late one."""
+
+    calls: tuple[str, ...]
+    effect: str
+    severity: Severity | None = None
+
+
+class PrecedesRule(Rule, frozen=True, kw_only=True, tag="precedes"):
+    """Configuration comes before the call that freezes it.
+
+    ``freeze`` are globs of the names of freezing calls, ``files`` of the files to look in.
+    ``message`` may use ``{call}`` and ``{freeze}``.
+    """
+
+    files: tuple[str, ...]
+    freeze: tuple[str, ...]
+    configure: tuple[Configuration, ...]
+
+
+class OnceRule(Rule, frozen=True, kw_only=True, tag="once"):
+    """No later definition silently replaces a hook: what the framework calls on a model by name.
+
+    ``files`` are globs of the framework's files. ``message`` may use ``{name}`` and ``{first}``,
+    the line of the earlier definition. Definitions that say the same are a note.
+    """
+
+    files: tuple[str, ...]
+
+
+class ShapeRule(Rule, frozen=True, kw_only=True, tag="shape"):
+    """What a model returns fits how its callers unpack it.
+
+    ``collects`` names the event that fills what is returned with a feature on; ``assume`` always
+    holds, ``assume_armed`` while a feature is on. ``message`` may use ``{what}``.
+    """
+
+    collects: str
+    assume: tuple[str, ...] = ()
+    assume_armed: tuple[str, ...] = ()
+
+
+AnyRule: TypeAlias = (
+    CoversRule
+    | CarriesRule
+    | BoundsRule
+    | CompletesRule
+    | ForwardsRule
+    | ReadsRule
+    | OnceRule
+    | PrecedesRule
+    | ShapeRule
+)
 
 
 class Ruleset(Struct, frozen=True):
-    """A profile with the rules to check; rules are sorted by id."""
+    """A profile with the rules to check, sorted by id; ``known`` are the ids of all there are."""
 
     profile: Profile
     rules: tuple[AnyRule, ...]
     directory: str
+    known: tuple[str, ...] = ()

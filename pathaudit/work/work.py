@@ -47,6 +47,7 @@ class Work:
         self.focus = focus
         self._outlines = Outlines(tree)
         self._known = known
+        self._answers: dict[bytes, Record] = {}  # of this work: several rules ask the same
         self._crew = Crew(tree, profile, jobs)
         self._progress = progress
         self._done = self._asked = 0
@@ -86,17 +87,24 @@ class Work:
     def _records(
         self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None
     ) -> list[Record]:
-        known = self._known
-        if known is None:
-            return self._compute(stage, items, rule)
         keys = [self._key(stage, item, rule) for item in items]
-        records = {key: known.find(key) for key in keys}
-        missing = {k: x for k, x in zip(keys, items, strict=True) if records[k] is None}
-        fresh = self._compute(stage, list(missing.values()), rule)
-        for key, record in zip(missing, fresh, strict=True):
-            known.keep(key, record)
-            records[key] = record
-        return [found for key in keys if (found := records[key]) is not None]
+        wanted = dict(zip(keys, items, strict=True))
+        unknown = {key: item for key, item in wanted.items() if not self._recall(key)}
+        fresh = self._compute(stage, list(unknown.values()), rule)
+        for key, record in zip(unknown, fresh, strict=True):
+            self._answers[key] = record
+            if self._known is not None:
+                self._known.keep(key, record)
+        return [self._answers[key] for key in keys]
+
+    def _recall(self, key: bytes) -> bool:
+        """Is an answer there, or kept from before and still true?"""
+        if key in self._answers:
+            return True
+        found = self._known.find(key) if self._known is not None else None
+        if found is not None:
+            self._answers[key] = found
+        return found is not None
 
     def _compute(
         self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None

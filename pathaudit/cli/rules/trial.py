@@ -29,8 +29,8 @@ Examples:
 def test(context: click.Context, directory: str | None) -> None:
     """Compare what each rule finds in its example with the labels there.
 
-    DIRECTORY holds profile.yaml, and for each rule ID.yaml and ID.py, the example. A comment above
-    a statement is a label: `# expect: ID` a finding, `# ok: ID` none, `# todo: ID` a known wrong
+    DIRECTORY holds for each rule ID.yaml and ID.py, the example; a profile.yaml there adds events
+    and assumptions to the profile of pathaudit, or is a whole one. A comment above a statement is a label: `# expect: ID` a finding, `# ok: ID` none, `# todo: ID` a known wrong
     answer. The exit status is 1 if a rule differs from its labels, 2 if nothing was tested.
     """
     from pathaudit.cli.pages import print_page
@@ -48,16 +48,10 @@ def test(context: click.Context, directory: str | None) -> None:
 
 
 def _load(directory: str | None) -> "Ruleset":
-    from pathaudit.ruleset import PROFILE_FILE, load_ruleset, rules_directory
+    from pathaudit.ruleset import load_own_rules, load_ruleset, rules_directory
 
-    if directory is None:
-        return load_ruleset(rules_directory() / FRAMEWORK)
-    if not (Path(directory) / PROFILE_FILE).is_file():
-        raise UsageError(
-            f"{directory}: holds no {PROFILE_FILE}",
-            f"rules need one beside them; copy {rules_directory() / FRAMEWORK / PROFILE_FILE}",
-        )
-    return load_ruleset(Path(directory))
+    shipped = rules_directory() / FRAMEWORK
+    return load_ruleset(shipped) if directory is None else load_own_rules(Path(directory), shipped)
 
 
 def _lines(trials: "Sequence[tuple[str, Trial]]", page: "Page") -> "Iterator[Line]":
