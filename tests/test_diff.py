@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from pathaudit.cli import main
 from pathaudit.diff import compare
 from pathaudit.diff.matching import Mark, match
-from pathaudit.diff.naming import Naming
+from pathaudit.diff.naming import Naming, Owner, find_names
 from pathaudit.errors import UsageError
 from pathaudit.reporters import changes, markdown
 from pathaudit.reporters import json as json_reporter
@@ -162,6 +162,27 @@ def test_only_one_class() -> None:
     with pytest.raises(UsageError, match="'OverlapedModel'") as caught:
         compare(old, new, entry="OverlapedModel")
     assert caught.value.hint == "did you mean 'OverlappedModel'?"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "served", "same"),
+    [
+        pytest.param("m.py:FooModel", "m.py:BarModel", ("A", "A"), True, id="renamed"),
+        pytest.param("m_flash.py:MiMoFlash", "m.py:MiMo", ("A", "AB"), True, id="both"),
+        pytest.param("m.py:FooForCausalLM", "n.py:FooForCausalLM", ("A", "B"), True, id="moved"),
+        pytest.param("llama.py:LlamaModel", "xllm.py:XllmModel", ("A", "B"), False, id="another"),
+        pytest.param("m.py:Encoder", "m.py:TextModel", ("A", "B"), False, id="unlike"),
+    ],
+)
+def test_names(old: str, new: str, served: tuple[str, str], same: bool) -> None:
+    before, now = (Owner(*text.split(":")) for text in (old, new))
+    naming = find_names(
+        {before: frozenset(served[0])},
+        {now: frozenset(served[1])},
+        old_has=lambda *_: False,
+        new_has=lambda *_: False,
+    )
+    assert naming.renamed == ({before: now} if same else {})
 
 
 # ---- matching ----------------------------------------------------------------------------------

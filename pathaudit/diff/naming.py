@@ -74,8 +74,9 @@ def _likeness(old: Owner, new: Owner, served: frozenset[str], serves: frozenset[
     """How alike two owners are, from 0 to 1: a class that only moved is the same."""
     if old.name == new.name:
         return 0.8 + 0.2 * alike(old.file, new.file)
-    shared = len(served & serves) / len(served | serves) if served | serves else 0.0
-    return 0.5 * alike(old.name, new.name) + 0.25 * (old.file == new.file) + 0.25 * shared
+    shared = len(served & serves) / min(len(served), len(serves)) if served and serves else 0.0
+    files = alike(basename(old.file), basename(new.file))
+    return 0.5 * alike(old.name, new.name) + 0.2 * files + 0.3 * shared
 
 
 def alike(left: str, right: str) -> float:
