@@ -13,6 +13,7 @@ from pathaudit.check.parity import check_parity
 from pathaudit.check.precedes import check_precedes
 from pathaudit.check.provides import check_provides
 from pathaudit.check.reads import check_reads
+from pathaudit.check.shape import check_shape
 from pathaudit.check.subjects import find_entries
 from pathaudit.ruleset import (
     AnyRule,
@@ -28,6 +29,7 @@ from pathaudit.ruleset import (
     PrecedesRule,
     ProvidesRule,
     ReadsRule,
+    ShapeRule,
 )
 from pathaudit.work import Work
 
@@ -63,3 +65,5 @@ def check_rule(  # noqa: C901 - one arm a kind
             return check_parity(work, rule, entry)
         case InvokesRule():
             return check_invokes(work, rule, entry)
+        case ShapeRule():
+            return check_shape(work, rule, entry)

@@ -23,6 +23,7 @@ from pathaudit.ruleset.profile import (
     Gate,
     Hook,
     Modules,
+    Pipeline,
     Placeholder,
     Profile,
     Reductions,
@@ -48,6 +49,7 @@ from pathaudit.ruleset.rules import (
     ReadsRule,
     Rule,
     Ruleset,
+    ShapeRule,
 )
 
 __all__ = [
@@ -75,6 +77,7 @@ __all__ = [
     "Modules",
     "OnceRule",
     "ParityRule",
+    "Pipeline",
     "Placeholder",
     "PrecedesRule",
     "Profile",
@@ -84,6 +87,7 @@ __all__ = [
     "Request",
     "Rule",
     "Ruleset",
+    "ShapeRule",
     "Siblings",
     "StackConstructor",
     "Stacks",
