@@ -225,9 +225,9 @@ def _fault(
     own = f"{plain(run.stack)}[{placeholder.first}:{placeholder.end}]"
     runner = f"{run.handoff} gets" if run.handoff else "this runs"
     blocked = _blocked(index, subject, run)
-    effect = f"{placeholder.class_name} stands where a layer is expected"
+    effect = f"unknown: a {placeholder.class_name} stands where a layer is expected"
     if seen.refused:
-        effect = f"{run.handoff} raises for a {placeholder.class_name} in the first place"
+        effect = f"loud: {run.handoff} raises for a {placeholder.class_name} in the first place"
     return Fault(
         file=run.file,
         region=run.region,

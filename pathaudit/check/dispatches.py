@@ -40,7 +40,7 @@ def _judge(index: Index, rule: Rule, owner: Owner, item: Handoff) -> Iterator[Fa
         known = {name: None for runner in runners for name in runner.known}
         how = f"which knows only {_listed(known)}" if known else "which refuses every class"
         first = refused[0][0]
-        effect = f"{first.error} is raised when the first such batch runs"
+        effect = f"loud: {first.error} when the first such batch runs"
         yield _fault(index, rule, owner, item, classes, how, effect, [_refusal_step(index, first)])
         return
     for runner, refusals in zip(runners, refused, strict=True):
@@ -48,7 +48,7 @@ def _judge(index: Index, rule: Rule, owner: Owner, item: Handoff) -> Iterator[Fa
         if missing:
             names = {text: None for text, _ in missing}
             how = f"whose recipe lists {_listed(names)}, which it lacks"
-            effect = "AttributeError is raised when the first such batch runs"
+            effect = "loud: an AttributeError when the first such batch runs"
             steps = [missing[0][1]]
             yield _fault(index, rule, owner, item, (runner.cls,), how, effect, steps)
 

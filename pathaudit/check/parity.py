@@ -205,7 +205,7 @@ def _harmless(dropped: list[Dropped]) -> bool:
 
 def _effect(dropped: list[Dropped]) -> str:
     if _harmless(dropped):
-        return "slower: the layers do without"
+        return "silent: the layers do without it, and are slower"
     return "silent: the layers run on the default"
 
 
