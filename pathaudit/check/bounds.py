@@ -65,7 +65,7 @@ def _check_offsets(work: Work, rule: BoundsRule, entry: str | None) -> Answer:
     armed = [ref for ref, found in zip(served, features, strict=True) if found]
     meanings = [item for found in work.run(MEANINGS, armed) for item in found]
     faults = unusual(rule, meanings, entry)
-    return Answer(merge_faults(rule, faults), (), (), len(meanings))
+    return Answer(merge_faults(rule, faults), (), (), len(armed))
 
 
 def _find_meanings(index: Index, _: Rule | None, entry: ClassRef) -> tuple[Meaning, ...]:

@@ -245,7 +245,7 @@ def _fault(
 
 def _blocked(index: Index, subject: Subject, run: Run) -> str:
     """Why the callee never runs layers of the class at hand, if it does not."""
-    owner = Owner(subject.instance, subject.root, subject.method, "")
+    owner = Owner(subject.instance, subject.root, subject.method, "", subject.stacks)
     for item in handoffs(index, owner) if run.handoff else ():
         if item.ref.file != run.file or region_of(index, run.file, item.call) != run.region:
             continue

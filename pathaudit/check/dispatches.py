@@ -6,12 +6,14 @@ and no subclass of them; its recipe lists methods that the layer, or what it hol
 
 from collections.abc import Iterable, Iterator
 
+from msgspec import structs
+
 from pathaudit import ir
 from pathaudit.check.answer import Answer, Fault, merge_faults
 from pathaudit.check.dispatches_recipe import lacks, operations
 from pathaudit.check.dispatches_runner import Refusal, Runner
 from pathaudit.check.places import region_of
-from pathaudit.check.sites import Handoff, handoffs, layer_classes
+from pathaudit.check.sites import Handoff, find_handing, handoffs, layer_classes
 from pathaudit.check.subjects import Owner, find_owners
 from pathaudit.index import ClassRef, Index, Instance
 from pathaudit.results import Step
@@ -21,9 +23,12 @@ from pathaudit.work import Stage, Work
 
 def check_dispatches(work: Work, rule: DispatchesRule, entry: str | None) -> Answer:
     """Judge every method that runs layers, of a tree or of one served class."""
-    owners = find_owners(work, entry)
-    faults = [fault for found in work.run(UNSUPPORTED, owners, rule) for fault in found]
-    return Answer(merge_faults(rule, faults), (), (), len(owners))
+    owners = find_handing(work, entry)
+    faults = []
+    results = work.run(UNSUPPORTED, list(owners), rule)
+    for entries, found in zip(owners.values(), results, strict=True):
+        faults += [structs.replace(fault, architectures=entries) for fault in found]
+    return Answer(merge_faults(rule, faults), (), (), len(find_owners(work, entry)))
 
 
 def _find_unsupported(index: Index, rule: Rule | None, owner: Owner) -> tuple[Fault, ...]:
@@ -88,7 +93,6 @@ def _fault(
         kind=f"{item.stack} unsupported",
         effect=effect,
         steps=(handed, *steps),
-        architectures=(owner.entry,),
     )
 
 

@@ -16,8 +16,8 @@ from pathaudit.check.invokes_calls import Entered, entered_past_call, modules_at
 from pathaudit.check.places import region_of
 from pathaudit.check.reads_held import HELD
 from pathaudit.check.reads_loads import forward_methods
-from pathaudit.check.sites import handoffs, layer_classes
-from pathaudit.check.subjects import Owner, find_entries, find_owners
+from pathaudit.check.sites import find_handing, handoffs, layer_classes
+from pathaudit.check.subjects import Owner, find_entries
 from pathaudit.index import ClassRef, FunctionRef, Index, Instance
 from pathaudit.ruleset import InvokesRule, Rule
 from pathaudit.work import Stage, Work
@@ -39,8 +39,10 @@ def check_invokes(work: Work, rule: InvokesRule, entry: str | None) -> Answer:
     for cls, found in zip(classes, work.run(DIRECT, classes, rule), strict=True):
         names = tuple(sorted(entries[cls]))
         faults += [structs.replace(fault, architectures=names) for fault in found]
-    owners = find_owners(work, entry)
-    faults += [fault for found in work.run(RECIPES, owners, rule) for fault in found]
+    owners = find_handing(work, entry)
+    recipes = work.run(RECIPES, list(owners), rule)
+    for served_by, found in zip(owners.values(), recipes, strict=True):
+        faults += [structs.replace(fault, architectures=served_by) for fault in found]
     return Answer(merge_faults(rule, faults), (), (), len(classes) + len(owners))
 
 
@@ -103,7 +105,6 @@ def _recipes(
                 modules=_listed(names),
             ),
             kind="recipe",
-            architectures=(owner.entry,),
         )
     for item in listed:
         for holder in _holders(index, cls, item.path):
@@ -144,7 +145,6 @@ def _part(index: Index, rule: Rule, owner: Owner, item: Entered) -> Fault:
             how=f"{item.text}.{item.method}(...) runs a part of {names}", modules=names
         ),
         kind=f"{item.text}.{item.method}",
-        architectures=(owner.entry,),
     )
 
 

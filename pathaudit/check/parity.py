@@ -46,18 +46,18 @@ def _find_unequal(index: Index, rule: Rule | None, owner: Owner) -> tuple[Fault,
 
 
 def _faults(index: Index, rule: Rule, owner: Owner) -> Iterator[Fault]:
-    cls = owner.instance.cls
-    for stack in sorted(index.stacks_of(owner.instance)):
+    handed, stepping = list(handoffs(index, owner)), list(_steps_of(index, owner))
+    for stack in sorted(owner.stacks) if handed or stepping else ():
         layers = layer_classes(index, owner.instance, stack)
-        refs = index.closure(cls, owner.root)
+        refs = index.closure(owner.instance.cls, owner.root)
         calls = [x for ref in refs for x in layer_calls(index, ref, frozenset((stack,)), layers)]
         if len(calls) != 1:
             continue  # several loops of one method: which is the sibling of a site is not known
         main = calls[0]
-        for item in handoffs(index, owner):
+        for item in handed:
             if item.stack == stack and item.ref == main.ref:
                 yield from _handed(index, rule, owner, layers, main, item)
-        for ref in _steps_of(index, owner):
+        for ref in stepping:
             for other in layer_calls(index, ref, frozenset((stack,)), layers):
                 yield from _stepped(index, rule, owner, layers, main, other)
             for node, text in unlike(index, main.ref, ref):

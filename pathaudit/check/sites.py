@@ -3,11 +3,13 @@
 import ast
 from collections.abc import Iterator
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from pathaudit.check.subjects import Owner
+from pathaudit.check.subjects import Owner, find_owners
 from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index, Instance, Symbol
 from pathaudit.index.syntax import dotted_name, parameters
+from pathaudit.ruleset import Rule
+from pathaudit.work import Stage, Work
 
 PASSING = frozenset(("enumerate", "zip", "list", "tuple", "reversed", "iter", "islice"))
 
@@ -27,10 +29,27 @@ class Handoff(Struct, frozen=True, eq=False):
     name: str
 
 
+def find_handing(work: Work, entry: str | None) -> dict[Owner, tuple[str, ...]]:
+    """The owners that hand on their layers, without an entry: of these served classes each."""
+    groups: dict[Owner, set[str]] = {}
+    for owner in find_owners(work, entry):
+        groups.setdefault(structs.replace(owner, entry=""), set()).add(owner.entry)
+    owners = list(groups)
+    handing = zip(owners, work.run(HANDING, owners), strict=True)
+    return {owner: tuple(sorted(groups[owner])) for owner, hands in handing if hands}
+
+
+def _hands_on(index: Index, _: Rule | None, owner: Owner) -> bool:
+    return next(handoffs(index, owner), None) is not None
+
+
+HANDING = Stage("handing", _hands_on, Owner, bool, lambda item: item.root.file)
+
+
 def handoffs(index: Index, owner: Owner) -> Iterator[Handoff]:
     """The calls of an owner's method, and of those it leads to, that hand on its layers."""
     cls = owner.instance.cls
-    stacks = index.stacks_of(owner.instance)
+    stacks = owner.stacks
     for ref in index.closure(cls, owner.root):
         function = index.modules.function(ref)
         if function is None or not function.attributes & stacks:
