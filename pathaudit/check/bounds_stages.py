@@ -16,7 +16,7 @@ from pathaudit.check.dispatches_runner import Runner
 from pathaudit.check.places import region_of
 from pathaudit.check.sites import handoffs, layer_classes
 from pathaudit.check.subjects import Owner, Subject
-from pathaudit.conditions import ALWAYS, Bound, PathCondition, conjoin, disjoin, render
+from pathaudit.conditions import ALWAYS, Bound, PathCondition, conjoin, disjoin, render, simplify
 from pathaudit.index import FunctionOutline, Index
 from pathaudit.paths import (
     BudgetExceeded,
@@ -183,7 +183,7 @@ def _beyond(
             if met is not None:
                 found = met if found is None else disjoin(found, met)
         if found is not None:
-            return found
+            return simplify(found, facts)
     return None
 
 
