@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from difflib import SequenceMatcher
 from functools import cache
+from posixpath import basename
 
 from msgspec import Struct
 
