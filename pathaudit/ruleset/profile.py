@@ -128,6 +128,40 @@ class Reductions(Struct, frozen=True, forbid_unknown_fields=True):
     adds: tuple[str, ...] = ()
 
 
+class StagedFeature(Struct, frozen=True, forbid_unknown_fields=True):
+    """Setters of features that run with several pipeline stages, and the code that says so."""
+
+    setters: tuple[str, ...]
+    reason: str
+    anchor: Anchor
+
+
+class Pipeline(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a model tells pipeline stages apart.
+
+    ``last`` is the attribute that is true on the last stage, ``proxy`` the parameter that brings
+    what the stage before handed over. ``resets`` are calls, by the last part of their names, that
+    make a value from nothing.
+    """
+
+    last: str = ""
+    proxy: str = ""
+    resets: tuple[str, ...] = ()
+    features: tuple[StagedFeature, ...] = ()
+
+
+class Sharding(Struct, frozen=True, forbid_unknown_fields=True):
+    """Calls that share rows out over ranks and those that gather them, by their last names.
+
+    ``layout`` are attributes of a layer that tell how the rows between layers are shared out;
+    with them nothing need split what the layers hand over.
+    """
+
+    gather: tuple[str, ...]
+    split: tuple[str, ...] = ()
+    layout: tuple[str, ...] = ()
+
+
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """Every fact about a framework that the engine needs."""
 
@@ -147,6 +181,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     sinks: dict[str, tuple[str, ...]] = {}
     requests: tuple[Request, ...] = ()
     reductions: Reductions = Reductions()
+    pipeline: Pipeline = Pipeline()
+    sharding: tuple[Sharding, ...] = ()
 
     def is_draft(self, class_name: str, file: str) -> bool:
         """Is this a draft model, by the names the framework gives them?"""

@@ -1,0 +1,142 @@
+"""What a function collects for a feature: the names, and where they are filled."""
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from pathaudit.check.relays_layers import Loops, names_in
+from pathaudit.index import ClassRef, FunctionRef, Index
+from pathaudit.index.syntax import dotted_name
+from pathaudit.paths import Question
+
+# How many assignments lie between a switch and the test that asks for it.
+_ALIASES = 4
+
+
+class Collections:
+    """Accumulators of one function; the verbs that add to one are those of the question."""
+
+    def __init__(self, index: Index, question: Question, ref: FunctionRef, loops: Loops) -> None:
+        self._index = index
+        self._question = question
+        self._ref = ref
+        self._loops = loops
+
+    def filled(self, switches: frozenset[str]) -> Iterator[tuple[str, ast.expr]]:
+        """The accumulators that a switch guards, each with the place that first fills it."""
+        found: dict[str, ast.expr] = {}
+        for name, place, asked in self._places:
+            if asked & switches:
+                found.setdefault(name, place)
+        yield from sorted(found.items())
+
+    @cached_property
+    def guarded(self) -> frozenset[str]:
+        """The accumulators that are filled only where a switch of a feature says so."""
+        switches = frozenset(self._index.profile.features.switches)
+        return frozenset(name for name, _, asked in self._places if asked & switches)
+
+    @cached_property
+    def _places(self) -> list[tuple[str, ast.expr, frozenset[str]]]:
+        """Where something is added to a name, and the attributes that tests around it ask for."""
+        found: list[tuple[str, ast.expr, frozenset[str]]] = []
+        self._block(self._loops.node.body, frozenset(), found)
+        return sorted(found, key=lambda item: item[1].lineno)
+
+    def _block(
+        self,
+        body: list[ast.stmt],
+        asked: frozenset[str],
+        found: list[tuple[str, ast.expr, frozenset[str]]],
+    ) -> None:
+        for statement in body:
+            for field in ("body", "orelse", "finalbody"):
+                inner = asked
+                if isinstance(statement, ast.If) and field == "body":
+                    inner = asked | self._attributes(statement.test)
+                self._block(getattr(statement, field, []), inner, found)
+            for part in _expressions(statement):
+                if isinstance(part, ast.Call):
+                    found += ((name, part, x | asked) for name, x in self._added(part))
+
+    def _added(self, call: ast.Call) -> Iterator[tuple[str, frozenset[str]]]:
+        match call.func:
+            case ast.Attribute(ast.Name(name), verb) if verb in self._question.collecting:
+                if self._is_accumulator(name):
+                    yield name, frozenset()
+        if not self._loops.is_run(call):
+            return
+        for item in (*call.args, *(keyword.value for keyword in call.keywords)):
+            for part in ast.walk(item):
+                if isinstance(part, ast.IfExp):
+                    asked = self._attributes(part.test)
+                    yield from ((x, asked) for x in self._behind(part.body))
+
+    def _behind(self, node: ast.expr) -> Iterator[str]:
+        """The accumulators that an expression gives away, also through a function of this one."""
+        for name in sorted(names_in(node)):
+            inner = next(
+                (
+                    part
+                    for part in self._loops.statements
+                    if isinstance(part, ast.FunctionDef) and part.name == name
+                ),
+                None,
+            )
+            names = names_in(inner) if inner is not None else frozenset((name,))
+            yield from (item for item in sorted(names) if self._is_accumulator(item))
+
+    def _is_accumulator(self, name: str) -> bool:
+        return any(
+            isinstance(part, ast.Assign)
+            and any(isinstance(x, ast.Name) and x.id == name for x in part.targets)
+            and self._makes(part.value)
+            for part in self._loops.statements
+        )
+
+    def _makes(self, value: ast.expr) -> bool:
+        """Does an expression make something that collects?"""
+        match value:
+            case ast.List([]) | ast.Call(ast.Name("list"), []):
+                return True
+            case ast.IfExp(_, first, second):
+                return self._makes(first) or self._makes(second)
+            case ast.Call(function):
+                text = dotted_name(function)
+                found = self._index.modules.resolve(self._ref.file, text) if text else None
+                if isinstance(found, FunctionRef):
+                    found = self._index.modules.owner(found)
+                verbs = self._question.collecting
+                return isinstance(found, ClassRef) and bool(
+                    self._index.collecting_methods(found, verbs) & verbs
+                )
+            case _:
+                return False
+
+    def _attributes(self, test: ast.expr, depth: int = 0) -> frozenset[str]:
+        """The attributes that a test asks for, also through names."""
+        own = {part.attr for part in ast.walk(test) if isinstance(part, ast.Attribute)}
+        own |= {part.value for part in ast.walk(test) if _is_text(part)}
+        for name in names_in(test) if depth < _ALIASES else ():
+            for part in self._loops.statements:
+                if isinstance(part, ast.Assign) and any(
+                    isinstance(x, ast.Name) and x.id == name for x in part.targets
+                ):
+                    own |= self._attributes(part.value, depth + 1)
+        return frozenset(own)
+
+
+def _is_text(node: ast.AST) -> bool:
+    """A name in quotes: ``getattr(layer, "captures", False)``."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _expressions(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The parts of a statement that are no statements."""
+    pending: list[ast.AST] = [
+        item for item in ast.iter_child_nodes(statement) if not isinstance(item, ast.stmt)
+    ]
+    while pending:
+        part = pending.pop()
+        yield part
+        pending += (x for x in ast.iter_child_nodes(part) if not isinstance(x, ast.stmt))
