@@ -100,15 +100,34 @@ def _look(index: Index, rule: Rule | None, item: Asked) -> Looked:
     losses: set[Loss] = set()
     examined = 0
     stacks = index.stacks_of(item.instance)
-    for ref in index.closure(item.instance.cls, item.root):
+    reached = index.closure(item.instance.cls, item.root)
+    last = index.profile.pipeline.last
+    if not any(last in index.attributes_of(ref) for ref in reached):
+        return Looked(item, (), 0)
+    runners = _runners(index, reached, stacks)
+    for ref in reached:
         function = index.modules.function(ref)
-        if function is None or index.profile.pipeline.last not in function.attributes:
+        if function is None or last not in function.attributes:
             continue
-        judged = _Function(index, rule, ref, function, stacks)
+        judged = _Function(index, rule, ref, function, stacks, runners)
         examined += len(judged.exits)
         losses.update(judged.threaded())
         losses.update(judged.collected(frozenset(item.switches)))
     return Looked(item, tuple(sorted(losses, key=repr)), examined)
+
+
+def _runners(
+    index: Index, reached: Iterable[FunctionRef], stacks: frozenset[str]
+) -> frozenset[str]:
+    """The methods of an object that run its layers."""
+    functions = (index.modules.function(ref) for ref in reached)
+    return frozenset(
+        function.name
+        for function in functions
+        if function is not None
+        and function.attributes & stacks
+        and Loops(function.node, stacks).runs_any
+    )
 
 
 class _Function:
@@ -121,12 +140,13 @@ class _Function:
         ref: FunctionRef,
         function: FunctionOutline,
         stacks: frozenset[str],
+        runners: frozenset[str],
     ) -> None:
         self._index = index
         self._ref = ref
         self._node = function.node
         self._question = ask(index.profile, rule.collect, rule.assume, (), stacks)
-        self._loops = Loops(function.node, stacks)
+        self._loops = Loops(function.node, stacks, runners - {function.name})
         self._stage = Stage(self._loops, index.profile.pipeline, self._question.assumed)
         self._stage.walk(function.node.body, State({}))
 

@@ -20,11 +20,18 @@ class Run(Struct, frozen=True, eq=False):
 
 
 class Loops:
-    """The layer loops of a function; ``stacks`` are the attributes that hold layers."""
+    """The layer loops of a function.
 
-    def __init__(self, node: Function, stacks: frozenset[str]) -> None:
+    ``stacks`` are the attributes that hold layers, ``runners`` the methods of the same object
+    that run some of them.
+    """
+
+    def __init__(
+        self, node: Function, stacks: frozenset[str], runners: frozenset[str] = frozenset()
+    ) -> None:
         self.node = node
         self._stacks = stacks
+        self._runners = runners
 
     @cached_property
     def statements(self) -> tuple[ast.stmt, ...]:
@@ -67,12 +74,22 @@ class Loops:
 
     def is_run(self, call: ast.Call) -> bool:
         """Does a call run a layer, or hand layers to what does?"""
-        function: ast.expr = call.func
-        while isinstance(function, ast.Attribute):
-            function = function.value
-        if self._is_layer(function, self.layers):
+        function = call.func
+        if isinstance(function, ast.Attribute) and function.attr in self._runners:
+            return isinstance(function.value, ast.Name) and function.value.id == "self"
+        if self._is_layer(_owner(call), self.layers):
             return True
         return any(self.names_stack(item) for item in _arguments(call))
+
+    @cached_property
+    def runs_any(self) -> bool:
+        """Does the function run layers at all?"""
+        loops = (part for part in self.statements if isinstance(part, Loop))
+        inside = (part for loop in loops for part in ast.walk(loop))
+        calls = (part for part in inside if isinstance(part, ast.Call))
+        return any(self._is_layer(_owner(call), self.layers) for call in calls) or any(
+            self.is_run(part) for part in ast.walk(self.node) if isinstance(part, ast.Call)
+        )
 
     @cached_property
     def loops(self) -> frozenset[Loop]:
@@ -210,6 +227,14 @@ def _stands_in(item: ast.AST, statement: ast.stmt) -> bool:
 def _called(statement: ast.stmt) -> ast.Call | None:
     value = getattr(statement, "value", None)
     return value if isinstance(value, ast.Call) else None
+
+
+def _owner(call: ast.Call) -> ast.expr:
+    """``self.layers[0]`` of ``self.layers[0].forward_fused(...)``."""
+    function = call.func
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    return function
 
 
 def _arguments(call: ast.Call) -> list[ast.expr]:

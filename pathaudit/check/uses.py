@@ -124,7 +124,8 @@ def _ignored(
 ) -> Iterator[Ignored]:
     for ref, owner, name in looked:
         function = index.modules.function(ref)
-        if function is None or _reads(function.node, name):
+        cls = index.modules.owner(ref)
+        if function is None or _reads(function.node, name) or (cls and index.is_draft(cls)):
             continue
         arguments = function.node.args
         every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
