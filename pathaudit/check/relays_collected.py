@@ -37,6 +37,12 @@ class Collections:
         return frozenset(name for name, _, asked in self._places if asked & switches)
 
     @cached_property
+    def adding(self) -> tuple[tuple[str, ast.Call], ...]:
+        """Each call that adds to an accumulator by a verb of the event."""
+        calls = (part for part in ast.walk(self._loops.node) if isinstance(part, ast.Call))
+        return tuple((name, call) for call in calls for name in self._verbs(call))
+
+    @cached_property
     def _places(self) -> list[tuple[str, ast.expr, frozenset[str]]]:
         """Where something is added to a name, and the attributes that tests around it ask for."""
         found: list[tuple[str, ast.expr, frozenset[str]]] = []
@@ -53,24 +59,27 @@ class Collections:
             for field in ("body", "orelse", "finalbody"):
                 inner = asked
                 if isinstance(statement, ast.If) and field == "body":
-                    inner = asked | self._attributes(statement.test)
+                    inner = asked | self.attributes(statement.test)
                 self._block(getattr(statement, field, []), inner, found)
             for part in _expressions(statement):
                 if isinstance(part, ast.Call):
                     found += ((name, part, x | asked) for name, x in self._added(part))
 
     def _added(self, call: ast.Call) -> Iterator[tuple[str, frozenset[str]]]:
-        match call.func:
-            case ast.Attribute(ast.Name(name), verb) if verb in self._question.collecting:
-                if self._is_accumulator(name):
-                    yield name, frozenset()
+        yield from ((name, frozenset()) for name in self._verbs(call))
         if not self._loops.is_run(call):
             return
         for item in (*call.args, *(keyword.value for keyword in call.keywords)):
             for part in ast.walk(item):
                 if isinstance(part, ast.IfExp):
-                    asked = self._attributes(part.test)
+                    asked = self.attributes(part.test)
                     yield from ((x, asked) for x in self._behind(part.body))
+
+    def _verbs(self, call: ast.Call) -> Iterator[str]:
+        match call.func:
+            case ast.Attribute(ast.Name(name), verb) if verb in self._question.collecting:
+                if self._is_accumulator(name):
+                    yield name
 
     def _behind(self, node: ast.expr) -> Iterator[str]:
         """The accumulators that an expression gives away, also through a function of this one."""
@@ -113,7 +122,7 @@ class Collections:
             case _:
                 return False
 
-    def _attributes(self, test: ast.expr, depth: int = 0) -> frozenset[str]:
+    def attributes(self, test: ast.expr, depth: int = 0) -> frozenset[str]:
         """The attributes that a test asks for, also through names."""
         own = {part.attr for part in ast.walk(test) if isinstance(part, ast.Attribute)}
         own |= {part.value for part in ast.walk(test) if _is_text(part)}
@@ -122,7 +131,7 @@ class Collections:
                 if isinstance(part, ast.Assign) and any(
                     isinstance(x, ast.Name) and x.id == name for x in part.targets
                 ):
-                    own |= self._attributes(part.value, depth + 1)
+                    own |= self.attributes(part.value, depth + 1)
         return frozenset(own)
 
 
