@@ -81,7 +81,7 @@ class Rows:
         """Is a value in what some return gives, as far as names tell?"""
         returns = (part for part in self._loops.statements if isinstance(part, ast.Return))
         start = self._loops.node.lineno
-        return any(name in self._loops.reaches(part.value, start) for part in returns)
+        return any(name in self._loops.reaches(part, start) for part in returns)
 
     def _is_gathered(self, kind: Sharding, name: str) -> bool:
         """Is a collection gathered, each thing in it, or what adds to it?"""

@@ -161,7 +161,7 @@ class _Function:
             for name in sorted(self._loops.threaded(run) - collections.guarded):
                 reset = self._reset(run, name)
                 for exit_ in self._after(run.loop) if reset is not None else ():
-                    if name not in self._loops.reaches(exit_.node.value, run.loop.lineno):
+                    if name not in self._kept(exit_, run.loop.lineno):
                         yield self._loss(exit_, name, run.call, reset)
 
     def _reset(self, run: Run, name: str) -> ast.expr | None:
@@ -171,6 +171,10 @@ class _Function:
             return None
         return kinds[0].reset
 
+    def _kept(self, exit_: Exit, start: int) -> frozenset[str]:
+        """What is in a return, and what it is asserted of that there is nothing to keep."""
+        return self._loops.reaches(exit_.node, start) | self._loops.checked(exit_.node, start)
+
     def _after(self, loop: ast.stmt) -> list[Exit]:
         return [item for item in self.exits if item.node.lineno > loop.lineno]
 
@@ -179,7 +183,7 @@ class _Function:
         collections = Collections(self._index, self._question, self._ref, self._loops)
         for name, place in collections.filled(switches):
             for exit_ in self.exits:
-                reached = self._loops.reaches(exit_.node.value, self._node.lineno)
+                reached = self._loops.reaches(exit_.node, self._node.lineno)
                 if exit_.node.lineno > place.lineno and name not in reached:
                     yield self._loss(exit_, name, place, None)
 

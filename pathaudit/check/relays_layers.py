@@ -131,15 +131,20 @@ class Loops:
         """The names that something in the given ones is made of."""
         return _closure(names, list(self._flows(body)))
 
-    def reaches(self, node: ast.expr | None, start: int) -> frozenset[str]:
-        """The names whose values are in an expression, by statements from a line on.
+    def reaches(self, end: ast.Return, start: int) -> frozenset[str]:
+        """The names whose values are in what is returned, by the statements from a line on.
 
         What a layer made of a value does not hold the value any more.
         """
-        if node is None:
+        if end.value is None:
             return frozenset()
-        body = [x for x in self.statements if x.lineno >= start and not _is_compound(x)]
-        return frozenset(self._sources(body, names_in(node)))
+        body = [x for x in self.statements if start <= x.lineno < end.lineno]
+        return frozenset(self._sources(body, names_in(end.value)))
+
+    def checked(self, end: ast.Return, start: int) -> frozenset[str]:
+        """The names of which something is asserted between a line and a return."""
+        between = (x for x in self.statements if start <= x.lineno < end.lineno)
+        return names_in(*(x.test for x in between if isinstance(x, ast.Assert)))
 
     def _flows(self, body: Iterable[ast.stmt]) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
         """The names that a statement changes, each with those that it reads for it."""
