@@ -14,6 +14,7 @@ from pathaudit.check.answer import Answer, Fault, merge_faults
 from pathaudit.check.places import region_of
 from pathaudit.check.relays_collected import Collections
 from pathaudit.check.relays_layers import Loops, Run
+from pathaudit.check.relays_results import Layers
 from pathaudit.check.relays_stage import Exit, Kinds, Stage, State
 from pathaudit.check.subjects import FEATURES, OWNERS, Owner, find_entries
 from pathaudit.index import Feature, FunctionRef, Index, Instance
@@ -105,11 +106,12 @@ def _look(index: Index, rule: Rule | None, item: Asked) -> Looked:
     if not any(last in index.attributes_of(ref) for ref in reached):
         return Looked(item, (), 0)
     runners = _runners(index, reached, stacks)
+    layers = Layers(index, item.instance, stacks)
     for ref in reached:
         function = index.modules.function(ref)
         if function is None or last not in function.attributes:
             continue
-        judged = _Function(index, rule, ref, function, stacks, runners)
+        judged = _Function(index, rule, ref, function, stacks, runners, layers)
         examined += len(judged.exits)
         losses.update(judged.threaded())
         losses.update(judged.collected(frozenset(item.switches)))
@@ -141,10 +143,12 @@ class _Function:
         function: FunctionOutline,
         stacks: frozenset[str],
         runners: frozenset[str],
+        layers: Layers,
     ) -> None:
         self._index = index
         self._ref = ref
         self._node = function.node
+        self._layers = layers
         self._question = ask(index.profile, rule.collect, rule.assume, (), stacks)
         self._loops = Loops(function.node, stacks, runners - {function.name})
         self._stage = Stage(self._loops, index.profile.pipeline, self._question.assumed)
@@ -160,9 +164,12 @@ class _Function:
         for run in self._loops.runs:
             for name in sorted(self._loops.threaded(run) - collections.guarded):
                 reset = self._reset(run, name)
-                for exit_ in self._after(run.loop) if reset is not None else ():
+                if reset is None or not self._layers.hand_on(run, name):
+                    continue
+                for exit_ in self._after(run.loop):
                     if name not in self._kept(exit_, run.loop.lineno):
                         yield self._loss(exit_, name, run.call, reset)
+                        break
 
     def _reset(self, run: Run, name: str) -> ast.expr | None:
         """What a stage starts a value from, where that is nothing on every way to the loop."""
@@ -186,6 +193,7 @@ class _Function:
                 reached = self._loops.reaches(exit_.node, self._node.lineno)
                 if exit_.node.lineno > place.lineno and name not in reached:
                     yield self._loss(exit_, name, place, None)
+                    break
 
     def _loss(self, exit_: Exit, name: str, used: ast.expr, reset: ast.expr | None) -> Loss:
         given = "None" if exit_.node.value is None else ast.unparse(exit_.node.value)

@@ -96,12 +96,18 @@ class Collections:
             yield from (item for item in sorted(names) if self._is_accumulator(item))
 
     def _is_accumulator(self, name: str) -> bool:
-        return any(
-            isinstance(part, ast.Assign)
-            and any(isinstance(x, ast.Name) and x.id == name for x in part.targets)
-            and self._makes(part.value)
-            for part in self._loops.statements
-        )
+        return any(self._makes(value) for value in self._values(name))
+
+    def _values(self, name: str) -> Iterator[ast.expr]:
+        """What a name is assigned."""
+        for part in self._loops.statements:
+            targets = part.targets if isinstance(part, ast.Assign) else []
+            if isinstance(part, ast.AnnAssign):
+                targets = [part.target]
+            if any(isinstance(item, ast.Name) and item.id == name for item in targets):
+                value = getattr(part, "value", None)
+                if isinstance(value, ast.expr):
+                    yield value
 
     def _makes(self, value: ast.expr) -> bool:
         """Does an expression make something that collects?"""
@@ -127,11 +133,9 @@ class Collections:
         own = {part.attr for part in ast.walk(test) if isinstance(part, ast.Attribute)}
         own |= {part.value for part in ast.walk(test) if _is_text(part)}
         for name in names_in(test) if depth < _ALIASES else ():
-            for part in self._loops.statements:
-                if isinstance(part, ast.Assign) and any(
-                    isinstance(x, ast.Name) and x.id == name for x in part.targets
-                ):
-                    own |= self.attributes(part.value, depth + 1)
+            for value in self._values(name):
+                if not self._loops.runs_in(value):
+                    own |= self.attributes(value, depth + 1)
         return frozenset(own)
 
 

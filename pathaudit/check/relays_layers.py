@@ -81,15 +81,14 @@ class Loops:
             return True
         return any(self.names_stack(item) for item in _arguments(call))
 
+    def runs_in(self, node: ast.AST) -> bool:
+        """Does something in an expression run a layer?"""
+        return any(isinstance(part, ast.Call) and self.is_run(part) for part in ast.walk(node))
+
     @cached_property
     def runs_any(self) -> bool:
         """Does the function run layers at all?"""
-        loops = (part for part in self.statements if isinstance(part, Loop))
-        inside = (part for loop in loops for part in ast.walk(loop))
-        calls = (part for part in inside if isinstance(part, ast.Call))
-        return any(self._is_layer(_owner(call), self.layers) for call in calls) or any(
-            self.is_run(part) for part in ast.walk(self.node) if isinstance(part, ast.Call)
-        )
+        return any(isinstance(x, Loop) and self.runs_in(x) for x in self.statements)
 
     @cached_property
     def loops(self) -> frozenset[Loop]:
