@@ -16,7 +16,6 @@ from pathaudit.check.relays_collected import Collections
 from pathaudit.check.relays_layers import Loops
 from pathaudit.check.subjects import FEATURES, OWNERS, find_entries
 from pathaudit.index import FunctionRef, Index, Instance
-from pathaudit.index.outline import FunctionOutline
 from pathaudit.ir import Region
 from pathaudit.paths import ask
 from pathaudit.results import Severity, Step
@@ -94,11 +93,11 @@ def _look(index: Index, rule: Rule | None, item: Asked) -> Looked:
         rows = Rows(loops, collections, index.profile.sharding, frozenset(item.switches))
         found = list(rows.parts(function.attributes))
         examined += rows.examined
-        parts.update(_part(index, ref, function, place) for place in found)
+        parts.update(_part(index, ref, place) for place in found)
     return Looked(item, tuple(sorted(parts, key=repr)), examined)
 
 
-def _part(index: Index, ref: FunctionRef, function: FunctionOutline, place: Place) -> Part:
+def _part(index: Index, ref: FunctionRef, place: Place) -> Part:
     file = ref.file
     return Part(
         function=ref,
@@ -131,7 +130,7 @@ def _faults(
             steps=tuple(_steps(part)),
             features=tuple(sorted(setters)),
             architectures=tuple(sorted(entries)),
-            effect="Each rank keeps its own rows: the draft model gets too few, or those of others.",
+            effect="Each rank keeps its own rows: the draft model gets too few of them, or others.",
         )
 
 

@@ -73,9 +73,9 @@ class Rows:
 
     def _calls(self, globs: tuple[str, ...]) -> Iterator[tuple[ast.stmt, ast.Call]]:
         for part in self._loops.statements:
-            if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call):
-                if _is_named(part.value, globs):
-                    yield part, part.value
+            value = part.value if isinstance(part, ast.Assign) else None
+            if isinstance(value, ast.Call) and _is_named(value, globs):
+                yield part, value
 
     def _returns(self, name: str) -> bool:
         """Is a value in what some return gives, as far as names tell?"""
@@ -98,9 +98,7 @@ class Rows:
             if isinstance(part, ast.FunctionDef) and part is not self._loops.node:
                 if any(inner is call for inner in ast.walk(part)):
                     found |= names_in(part)
-            elif isinstance(part, ast.For) and names_in(part.target) & found:
-                found |= names_in(part.iter)
-            elif isinstance(part, ast.comprehension) and names_in(part.target) & found:
+            elif isinstance(part, ast.For | ast.comprehension) and names_in(part.target) & found:
                 found |= names_in(part.iter)
         found |= self._given(call)
         return frozenset(found)

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from pathaudit.check.relays_layers import Loops, names_in
+from pathaudit.check.relays_layers import Loops, inside_of, names_in
 from pathaudit.index import ClassRef, FunctionRef, Index
 from pathaudit.index.syntax import dotted_name
 from pathaudit.paths import Question
@@ -56,11 +56,11 @@ class Collections:
         found: list[tuple[str, ast.expr, frozenset[str]]],
     ) -> None:
         for statement in body:
-            for field in ("body", "orelse", "finalbody"):
-                inner = asked
-                if isinstance(statement, ast.If) and field == "body":
-                    inner = asked | self.attributes(statement.test)
-                self._block(getattr(statement, field, []), inner, found)
+            if isinstance(statement, ast.If):
+                self._block(statement.body, asked | self.attributes(statement.test), found)
+                self._block(statement.orelse, asked, found)
+            else:
+                self._block(inside_of(statement), asked, found)
             for part in _expressions(statement):
                 if isinstance(part, ast.Call):
                     found += ((name, part, x | asked) for name, x in self._added(part))
@@ -131,17 +131,16 @@ class Collections:
     def attributes(self, test: ast.expr, depth: int = 0) -> frozenset[str]:
         """The attributes that a test asks for, also through names."""
         own = {part.attr for part in ast.walk(test) if isinstance(part, ast.Attribute)}
-        own |= {part.value for part in ast.walk(test) if _is_text(part)}
+        own |= {
+            part.value
+            for part in ast.walk(test)  # a name in quotes: `getattr(layer, "captures", False)`
+            if isinstance(part, ast.Constant) and isinstance(part.value, str)
+        }
         for name in names_in(test) if depth < _ALIASES else ():
             for value in self._values(name):
                 if not self._loops.runs_in(value):
                     own |= self.attributes(value, depth + 1)
         return frozenset(own)
-
-
-def _is_text(node: ast.AST) -> bool:
-    """A name in quotes: ``getattr(layer, "captures", False)``."""
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _expressions(statement: ast.stmt) -> Iterator[ast.AST]:

@@ -162,9 +162,7 @@ class Loops:
                     yield _roots([owner]), names_in(*_arguments(changing))
 
 
-def _closure(
-    names: Iterable[str], flows: list[tuple[frozenset[str], frozenset[str]]]
-) -> set[str]:
+def _closure(names: Iterable[str], flows: list[tuple[frozenset[str], frozenset[str]]]) -> set[str]:
     """The names, and all that they lead to."""
     found = set(names)
     while True:
@@ -218,14 +216,16 @@ def _own_statements(loop: Loop) -> Iterator[ast.stmt]:
         yield part
         if isinstance(part, Loop | Function):
             continue
-        pending += [item for item in ast.walk(part) if item is not part and _stands_in(item, part)]
+        pending += inside_of(part)
 
 
-def _stands_in(item: ast.AST, statement: ast.stmt) -> bool:
+def inside_of(statement: ast.stmt) -> list[ast.stmt]:
+    """The statements in the blocks of a statement."""
     blocks = ("body", "orelse", "finalbody")
     parts = [x for name in blocks for x in getattr(statement, name, ())]
-    parts += [x for handler in getattr(statement, "handlers", ()) for x in handler.body]
-    return isinstance(item, ast.stmt) and any(item is part for part in parts)
+    for handler in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        parts += handler.body
+    return parts
 
 
 def _called(statement: ast.stmt) -> ast.Call | None:

@@ -17,7 +17,9 @@ class Layers:
 
     def __init__(self, index: Index, instance: Instance, stacks: Iterable[str]) -> None:
         self._index = index
-        held = [x for name in sorted(stacks) for x in index.types.attribute(instance, name).stacks()]
+        held = [
+            x for name in sorted(stacks) for x in index.types.attribute(instance, name).stacks()
+        ]
         types = [stack.elements for stack in held if stack.decoder]
         known = bool(types) and all(item.complete for item in types)
         self._classes = tuple(x for item in types for x in item.instances()) if known else ()

@@ -17,11 +17,14 @@ from pathaudit.work import Stage, Work
 
 
 class Served(Struct, frozen=True):
-    """A served class with the objects in it that own layers, and the names that are judged."""
+    """A served class with the objects in it that own layers.
+
+    ``inferred`` are the parameters that the framework asks a signature for.
+    """
 
     entry: ClassRef
     owners: tuple[Owner, ...]
-    names: tuple[str, ...]
+    inferred: tuple[str, ...]
 
 
 class Ignored(Struct, frozen=True):
@@ -47,24 +50,18 @@ class Judged(Struct, frozen=True):
 
 def check_uses(work: Work, rule: UsesRule, entry: str | None) -> Answer:
     """Judge the forwards of a tree, or of one served class; drafts are not asked."""
-    inferred = [item for item in rule.parameters if item.inferred is not None]
-    anchored = dict(zip(inferred, work.run(ANCHORED, inferred), strict=True))
-    known = [item for item in rule.parameters if anchored.get(item, True)]
+    asks = dict(zip(rule.parameters, work.run(ASKS, rule.parameters), strict=True))
+    inferred = tuple(item.name for item, found in asks.items() if found == _THERE)
     served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
     asked = [ref for ref in served if entry in (None, ref.name)]
     owners = work.run(OWNERS, asked)
-    names = tuple(item.name for item in known)
-    items = [Served(ref, held, names) for ref, held in zip(asked, owners, strict=True)]
+    items = [Served(ref, held, inferred) for ref, held in zip(asked, owners, strict=True)]
     judged = work.run(IGNORED, items, rule)
-    faults = [
-        fault
-        for item in judged
-        for fault in _faults(rule, known, item.entry, item.ignored)
-    ]
+    faults = [fault for item in judged for fault in _faults(rule, inferred, item)]
     return Answer(
         findings=merge_faults(rule, faults),
         entries=(),
-        gaps=tuple(_void(item) for item in inferred if not anchored[item]),
+        gaps=tuple(_void(item) for item, found in asks.items() if found == _GONE),
         examined=sum(item.examined for item in judged),
     )
 
@@ -75,9 +72,17 @@ def _void(item: Protocol) -> Gap:
     return Gap(kind="profile", file=file, line=1, message=message)
 
 
-def _is_anchored(index: Index, _: Rule | None, item: Protocol) -> bool:
+def _asks(index: Index, _: Rule | None, item: Protocol) -> str:
+    """Does the framework ask a signature for the parameter? A part of a tree cannot tell."""
     anchor = item.inferred
-    return anchor is None or index.modules.find(anchor.files, anchor.text) is not None
+    if anchor is None:
+        return ""
+    if index.modules.find(anchor.files, anchor.text) is not None:
+        return _THERE
+    return _GONE if any(map(index.modules.outline, anchor.files)) else ""
+
+
+_THERE, _GONE = "there", "gone"
 
 
 # ---- one served class -------------------------------------------------------------------------
@@ -86,19 +91,18 @@ def _is_anchored(index: Index, _: Rule | None, item: Protocol) -> bool:
 def _judge(index: Index, rule: Rule | None, item: Served) -> Judged:
     if not isinstance(rule, UsesRule):
         raise AssertionError("a rule of this kind is needed")
-    inferred = {found.name for found in rule.parameters if found.inferred is not None}
+    every = [found.name for found in rule.parameters]
     own = _forwards(index, Instance(item.entry), item.entry)
     declared = {name for ref, _ in own[:1] for name in _parameters(index, ref)}
-    places = {ref: (owner, inferred) for ref, owner in own}
+    places = {ref: (owner, list(item.inferred)) for ref, owner in own}
     for found in item.owners:
-        if not index.is_draft(found.instance.cls):
-            forwards = _forwards(index, found.instance, found.instance.cls)
-            places.update((ref, (owner, set(item.names))) for ref, owner in forwards)
+        forwards = _forwards(index, found.instance, found.instance.cls)
+        places.update((ref, (owner, every)) for ref, owner in forwards)
     looked = [
         (ref, owner, name)
         for ref, (owner, names) in places.items()
-        for name in item.names
-        if name in names and name in _parameters(index, ref)
+        for name in names
+        if name in _parameters(index, ref)
     ]
     return Judged(item.entry.name, tuple(_ignored(index, looked, declared)), len(looked))
 
@@ -156,13 +160,11 @@ def _refuses(body: list[ast.stmt]) -> bool:
 # ---- findings ---------------------------------------------------------------------------------
 
 
-def _faults(
-    rule: UsesRule, known: Iterable[Protocol], entry: str, ignored: Iterable[Ignored]
-) -> Iterator[Fault]:
-    protocol = {item.name: item for item in known}
-    for found in ignored:
+def _faults(rule: UsesRule, inferred: tuple[str, ...], judged: Judged) -> Iterator[Fault]:
+    protocol = {item.name: item for item in rule.parameters}
+    for found in judged.ignored:
         item = protocol[found.name]
-        refused = item.inferred is not None and not found.declared
+        refused = found.name in inferred and not found.declared
         owner = found.function.qualname.rpartition(".")[0]
         yield Fault(
             file=found.function.file,
@@ -173,8 +175,8 @@ def _faults(
             kind=f"ignores {found.name}",
             severity=item.severity,
             reach=Reach.BLOCKED if refused else Reach.REACHABLE,
-            proof=_refused(entry, item) if refused else "",
-            architectures=(entry,),
+            proof=_refused(judged.entry, item) if refused else "",
+            architectures=(judged.entry,),
             effect="" if refused else item.effect,
         )
 
@@ -183,5 +185,5 @@ def _refused(entry: str, item: Protocol) -> str:
     return f"{entry}.forward does not declare {item.name}, so that nothing is handed over."
 
 
-ANCHORED = Stage("anchored", _is_anchored, Protocol, bool, lambda item: item.name)
+ASKS = Stage("asks", _asks, Protocol, str, lambda item: item.name)
 IGNORED = Stage("ignored", _judge, Served, Judged, lambda item: item.entry.file, judges=True)

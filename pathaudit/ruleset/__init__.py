@@ -28,8 +28,8 @@ from pathaudit.ruleset.profile import (
     Request,
     Sharding,
     StackConstructor,
-    StagedFeature,
     Stacks,
+    StagedFeature,
 )
 from pathaudit.ruleset.rules import (
     AnyRule,
