@@ -47,7 +47,7 @@ class Part(Struct, frozen=True, order=True):
 
 
 class Looked(Struct, frozen=True):
-    """What one method leaves in parts, and how many places gather or share out rows."""
+    """What one method leaves in parts, and how many collections it fills."""
 
     asked: Asked
     parts: tuple[Part, ...]
@@ -91,9 +91,8 @@ def _look(index: Index, rule: Rule | None, item: Asked) -> Looked:
         loops = Loops(function.node, stacks)
         collections = Collections(index, question, ref, loops)
         rows = Rows(loops, collections, index.profile.sharding, frozenset(item.switches))
-        found = list(rows.parts(function.attributes))
-        examined += rows.examined
-        parts.update(_part(index, ref, place) for place in found)
+        examined += len(list(collections.filled(frozenset(item.switches))))
+        parts.update(_part(index, ref, place) for place in rows.parts(function.attributes))
     return Looked(item, tuple(sorted(parts, key=repr)), examined)
 
 

@@ -26,7 +26,7 @@ class Place(Struct, frozen=True, eq=False):
 
 
 class Rows:
-    """One function; ``examined`` counts the places where rows are gathered or scattered."""
+    """What the rows of one function are when they are collected, and when they leave."""
 
     def __init__(
         self,
@@ -35,7 +35,6 @@ class Rows:
         sharding: tuple[Sharding, ...],
         switches: frozenset[str],
     ) -> None:
-        self.examined = 0
         self._loops = loops
         self._collections = collections
         self._sharding = sharding
@@ -61,7 +60,6 @@ class Rows:
             split = next((splits[name] for name in sorted(whole) if name in splits), None)
             if split is None or self._switched(part) or self._switched_call(split):
                 continue
-            self.examined += 1
             yield from self._left_out(kind, part, min(whole), split)
 
     def _left_out(
@@ -144,10 +142,8 @@ class Rows:
         for name, place in self._collections.adding:
             if name not in guarded or not any(part is place for part in inside):
                 continue
-            if names_in(*place.args) & results:
-                self.examined += 1
-                if not self._is_gathered(kind, name):
-                    yield Place(place, name, "", place, None)
+            if names_in(*place.args) & results and not self._is_gathered(kind, name):
+                yield Place(place, name, "", place, None)
 
 
 def _is_named(call: ast.Call, globs: Iterable[str]) -> bool:

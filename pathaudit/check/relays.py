@@ -38,7 +38,8 @@ class Asked(Struct, frozen=True, order=True):
 class Loss(Struct, frozen=True, order=True):
     """What a return leaves out. ``collected`` if a feature asked for it.
 
-    ``reset`` is where a stage starts it from nothing, ``used`` where layers are given it.
+    ``refusal`` is what may raise on the last stage. ``reset`` is where a stage starts it from
+    nothing, ``used`` where layers are given it.
     """
 
     function: FunctionRef
@@ -46,6 +47,7 @@ class Loss(Struct, frozen=True, order=True):
     name: str
     how: str
     collected: bool
+    refusal: str
     reset: Region | None
     used: Region
 
@@ -151,6 +153,7 @@ class _Function:
         self._layers = layers
         self._question = ask(index.profile, rule.collect, rule.assume, (), stacks)
         self._loops = Loops(function.node, stacks, runners - {function.name})
+        self._collections = Collections(index, self._question, ref, self._loops)
         self._stage = Stage(self._loops, index.profile.pipeline, self._question.assumed)
         self._stage.walk(function.node.body, State({}))
 
@@ -160,11 +163,12 @@ class _Function:
 
     def threaded(self) -> Iterator[Loss]:
         """What goes from layer to layer, and not from stage to stage."""
-        collections = Collections(self._index, self._question, self._ref, self._loops)
         for run in self._loops.runs:
-            for name in sorted(self._loops.threaded(run) - collections.guarded):
+            for name in sorted(self._loops.threaded(run)):
                 reset = self._reset(run, name)
-                if reset is None or not self._layers.hand_on(run, name):
+                if reset is None or name in self._collections.guarded:
+                    continue
+                if not self._layers.hand_on(run, name):
                     continue
                 for exit_ in self._after(run.loop):
                     if name not in self._kept(exit_, run.loop.lineno):
@@ -187,8 +191,7 @@ class _Function:
 
     def collected(self, switches: frozenset[str]) -> Iterator[Loss]:
         """What a feature collects, and the last stage never gets."""
-        collections = Collections(self._index, self._question, self._ref, self._loops)
-        for name, place in collections.filled(switches):
+        for name, place in self._collections.filled(switches) if switches else ():
             for exit_ in self.exits:
                 reached = self._loops.reaches(exit_.node, self._node.lineno)
                 if exit_.node.lineno > place.lineno and name not in reached:
@@ -203,6 +206,7 @@ class _Function:
             name=name,
             how=given if len(given) <= _SHOWN else f"{given[:_SHOWN]}...",
             collected=reset is None,
+            refusal=self._collections.refusal(name) if reset is None else "",
             reset=self._region(reset) if reset is not None else None,
             used=self._region(used),
         )
@@ -245,7 +249,8 @@ def _how(loss: Loss) -> str:
 
 def _effect(loss: Loss) -> str:
     if loss.collected:
-        return "The last stage has fewer states than were asked for, or none."
+        end = f"{loss.refusal} may raise there" if loss.refusal else "no check here says so"
+        return f"The last stage has fewer states than were asked for, or none; {end}."
     return "The first layer of every later stage runs as if it were the first of the model."
 
 

@@ -21,6 +21,7 @@ class Collections:
         self._question = question
         self._ref = ref
         self._loops = loops
+        self._known: dict[tuple[str, int], frozenset[str]] = {}
 
     def filled(self, switches: frozenset[str]) -> Iterator[tuple[str, ast.expr]]:
         """The accumulators that a switch guards, each with the place that first fills it."""
@@ -29,6 +30,31 @@ class Collections:
             if asked & switches:
                 found.setdefault(name, place)
         yield from sorted(found.items())
+
+    def refusal(self, name: str) -> str:
+        """The method that is called on an accumulator here and may raise, such as ``finish()``."""
+        calls = (part for part in ast.walk(self._loops.node) if isinstance(part, ast.Call))
+        for call in sorted(calls, key=lambda item: (item.lineno, item.col_offset)):
+            match call.func:
+                case ast.Attribute(ast.Name(owner), method) if owner == name:
+                    if any(self._may_raise(cls, method) for cls in self._classes(name)):
+                        return f"{method}()"
+        return ""
+
+    def _classes(self, name: str) -> Iterator[ClassRef]:
+        for value in self._values(name):
+            for part in ast.walk(value):
+                found = self._class_of(part) if isinstance(part, ast.Call) else None
+                if found is not None:
+                    yield found
+
+    def _may_raise(self, cls: ClassRef, method: str) -> bool:
+        found = self._index.modules.method(cls, method)
+        return (
+            found is not None
+            and method not in self._question.collecting
+            and any(isinstance(part, ast.Raise | ast.Assert) for part in ast.walk(found[1].node))
+        )
 
     @cached_property
     def guarded(self) -> frozenset[str]:
@@ -116,17 +142,22 @@ class Collections:
                 return True
             case ast.IfExp(_, first, second):
                 return self._makes(first) or self._makes(second)
-            case ast.Call(function):
-                text = dotted_name(function)
-                found = self._index.modules.resolve(self._ref.file, text) if text else None
-                if isinstance(found, FunctionRef):
-                    found = self._index.modules.owner(found)
+            case ast.Call():
+                found = self._class_of(value)
                 verbs = self._question.collecting
-                return isinstance(found, ClassRef) and bool(
+                return found is not None and bool(
                     self._index.collecting_methods(found, verbs) & verbs
                 )
             case _:
                 return False
+
+    def _class_of(self, call: ast.Call) -> ClassRef | None:
+        """The class whose constructor, or other maker, is called."""
+        text = dotted_name(call.func)
+        found = self._index.modules.resolve(self._ref.file, text) if text else None
+        if isinstance(found, FunctionRef):
+            found = self._index.modules.owner(found)
+        return found if isinstance(found, ClassRef) else None
 
     def attributes(self, test: ast.expr, depth: int = 0) -> frozenset[str]:
         """The attributes that a test asks for, also through names."""
@@ -137,10 +168,17 @@ class Collections:
             if isinstance(part, ast.Constant) and isinstance(part.value, str)
         }
         for name in names_in(test) if depth < _ALIASES else ():
-            for value in self._values(name):
-                if not self._loops.runs_in(value):
-                    own |= self.attributes(value, depth + 1)
+            own |= self._behind_name(name, depth)
         return frozenset(own)
+
+    def _behind_name(self, name: str, depth: int) -> frozenset[str]:
+        """The attributes that what a name is assigned asks for; what a layer made asks nothing."""
+        key = (name, depth)
+        if key not in self._known:
+            values = [x for x in self._values(name) if not self._loops.runs_in(x)]
+            found = (self.attributes(value, depth + 1) for value in values)
+            self._known[key] = frozenset[str]().union(*found)
+        return self._known[key]
 
 
 def _expressions(statement: ast.stmt) -> Iterator[ast.AST]:

@@ -139,13 +139,11 @@ class StagedFeature(Struct, frozen=True, forbid_unknown_fields=True):
 class Pipeline(Struct, frozen=True, forbid_unknown_fields=True):
     """How a model tells pipeline stages apart.
 
-    ``last`` is the attribute that is true on the last stage, ``proxy`` the parameter that brings
-    what the stage before handed over. ``resets`` are calls, by the last part of their names, that
-    make a value from nothing.
+    ``last`` is the attribute that is true on the last stage. ``resets`` are calls, by the last
+    part of their names, that make a value from nothing.
     """
 
     last: str = ""
-    proxy: str = ""
     resets: tuple[str, ...] = ()
     features: tuple[StagedFeature, ...] = ()
 
