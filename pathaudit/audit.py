@@ -116,7 +116,7 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     tree = work.tree
     answers = [check_rule(work, rule, entry) for rule in rules.rules]
     whole = entry is None and not work.focus
-    accepted = apply_suppressions(work.index, rules.rules, answers, whole=whole)
+    accepted = apply_suppressions(work.index, rules, answers, whole=whole)
     findings = sorted(accepted, key=_place)
     entries = tuple(x for answer in answers for x in answer.entries)
     gaps = _gaps(work, answers, entries)

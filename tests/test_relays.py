@@ -5,7 +5,7 @@ from textwrap import indent
 import pytest
 
 from pathaudit.audit import audit
-from pathaudit.results import Finding
+from pathaudit.results import Finding, Reach, Severity
 from pathaudit.ruleset import Ruleset, load_ruleset, rules_directory
 from pathaudit.sources import from_text
 from tests.labels import MODELS, SUPPORT
@@ -335,3 +335,12 @@ def test_it_says_whether_the_last_stage_notices() -> None:
 def test_returns_that_lose_the_same_are_one_finding() -> None:
     ends = f"if not self.pp_group.is_last_rank:\n    if batch.wide:\n        return {BOTH}\n"
     assert lost(f"{BEGIN}topk = None\n{LOOP}{ends}    return {BOTH}\nreturn hidden") == ["topk"]
+
+
+def test_a_served_class_that_takes_no_proxy_is_not_split() -> None:
+    body = f"{BEGIN}topk = None\n{LOOP}{END}"
+    source = MODEL.replace("MODEL_BODY", indent(body, " " * 8)).replace("LAYER", "        return 1")
+    source = source.replace(", positions, forward_batch, pp_proxy_tensors=None", ", forward_batch")
+    tree = from_text({**SUPPORT, f"{MODELS}/example.py": source})
+    (finding,) = audit(tree, RULES).findings
+    assert (finding.reach, finding.severity) == (Reach.BLOCKED, Severity.NOTE)

@@ -11,6 +11,7 @@ from pathaudit.check.once import check_once
 from pathaudit.check.precedes import check_precedes
 from pathaudit.check.reads import check_reads
 from pathaudit.check.relays import check_relays
+from pathaudit.check.shape import check_shape
 from pathaudit.check.subjects import find_entries
 from pathaudit.check.uses import check_uses
 from pathaudit.ruleset import (
@@ -25,6 +26,7 @@ from pathaudit.ruleset import (
     PrecedesRule,
     ReadsRule,
     RelaysRule,
+    ShapeRule,
     UsesRule,
 )
 from pathaudit.work import Work
@@ -59,3 +61,5 @@ def check_rule(  # noqa: C901 - one arm a kind
             return check_gathers(work, rule, entry)
         case UsesRule():
             return check_uses(work, rule, entry)
+        case ShapeRule():
+            return check_shape(work, rule, entry)

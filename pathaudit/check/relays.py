@@ -17,11 +17,12 @@ from pathaudit.check.relays_layers import Loops, Run
 from pathaudit.check.relays_results import Layers
 from pathaudit.check.relays_stage import Exit, Kinds, Stage, State
 from pathaudit.check.subjects import FEATURES, OWNERS, Owner, find_entries
-from pathaudit.index import Feature, FunctionRef, Index, Instance
+from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance
 from pathaudit.index.outline import FunctionOutline
+from pathaudit.index.syntax import parameters
 from pathaudit.ir import Region
 from pathaudit.paths import ask
-from pathaudit.results import Step
+from pathaudit.results import Reach, Step
 from pathaudit.ruleset import RelaysRule, Rule, StagedFeature
 from pathaudit.work import Stage as WorkStage
 from pathaudit.work import Work
@@ -64,7 +65,7 @@ def check_relays(work: Work, rule: RelaysRule, entry: str | None) -> Answer:
     """Judge the models that run in stages, of a tree or of one served class."""
     served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
     asked = [ref for ref in served if entry in (None, ref.name)]
-    staged = [item for item in work.profile.pipeline.features if work.run(STAGED, [item])[0]]
+    staged = [item for item in work.profile.stages.features if work.run(STAGED, [item])[0]]
     allowed = {name: item for item in staged for name in item.setters}
     features = work.run(FEATURES, asked)
     owners = work.run(OWNERS, asked)
@@ -76,8 +77,12 @@ def check_relays(work: Work, rule: RelaysRule, entry: str | None) -> Answer:
                 group = groups.setdefault(_asked(owner, live), {})
                 group.setdefault(owner.entry, set()).update(item.setter for item in live)
     looked = work.run(LOSSES, sorted(groups), rule)
+    whole = {
+        ref.name for ref, split in zip(asked, work.run(SPLIT, asked), strict=True) if not split
+    }
+    faults = (x for item in looked for x in _faults(rule, item, groups[item.asked], whole))
     return Answer(
-        findings=merge_faults(rule, (x for item in looked for x in _faults(rule, item, groups))),
+        findings=merge_faults(rule, faults),
         entries=(),
         gaps=(),
         examined=sum(item.examined for item in looked),
@@ -94,6 +99,15 @@ def _is_staged(index: Index, _: Rule | None, item: StagedFeature) -> bool:
     return index.modules.find(item.anchor.files, item.anchor.text) is not None
 
 
+def _is_split(index: Index, _: Rule | None, entry: ClassRef) -> bool:
+    """Is a served class run in stages? The framework asks its signature."""
+    pipeline = index.profile.pipeline
+    found = index.modules.method(entry, index.profile.modules.call)
+    if pipeline is None or found is None:
+        return True
+    return pipeline.parameter in parameters(found[1].node) or found[1].node.args.kwarg is not None
+
+
 # ---- one method -------------------------------------------------------------------------------
 
 
@@ -104,7 +118,7 @@ def _look(index: Index, rule: Rule | None, item: Asked) -> Looked:
     examined = 0
     stacks = index.stacks_of(item.instance)
     reached = index.closure(item.instance.cls, item.root)
-    last = index.profile.pipeline.last
+    last = index.profile.stages.last
     if not any(last in index.attributes_of(ref) for ref in reached):
         return Looked(item, (), 0)
     runners = _runners(index, reached, stacks)
@@ -154,7 +168,7 @@ class _Function:
         self._question = ask(index.profile, rule.collect, rule.assume, (), stacks)
         self._loops = Loops(function.node, stacks, runners - {function.name})
         self._collections = Collections(index, self._question, ref, self._loops)
-        self._stage = Stage(self._loops, index.profile.pipeline, self._question.assumed)
+        self._stage = Stage(self._loops, index.profile.stages, self._question.assumed)
         self._stage.walk(function.node.body, State({}))
 
     @property
@@ -217,15 +231,18 @@ class _Function:
 
 _SHOWN = 60
 
+WHOLE = "The forward of the served class declares no proxy, so that it is not split into stages."
+
 
 # ---- findings ---------------------------------------------------------------------------------
 
 
 def _faults(
-    rule: RelaysRule, looked: Looked, groups: dict[Asked, dict[str, set[str]]]
+    rule: RelaysRule, looked: Looked, entries: dict[str, set[str]], whole: set[str]
 ) -> Iterator[Fault]:
-    entries = groups[looked.asked]
+    """A fault for each loss; ``whole`` are the served classes that never run in stages."""
     setters = {name for names in entries.values() for name in names}
+    split = sorted(entries.keys() - whole)
     for loss in looked.losses:
         yield Fault(
             file=loss.function.file,
@@ -236,7 +253,9 @@ def _faults(
             kind=f"{'collected' if loss.collected else 'threaded'} {loss.name}",
             steps=tuple(_steps(loss)),
             features=tuple(sorted(setters)) if loss.collected else (),
-            architectures=tuple(sorted(entries)),
+            architectures=tuple(split or sorted(entries)),
+            reach=Reach.REACHABLE if split else Reach.BLOCKED,
+            proof="" if split else WHOLE,
             effect=_effect(loss),
         )
 
@@ -273,5 +292,6 @@ def _step(loss: Loss, region: Region, text: str) -> Step:
     )
 
 
+SPLIT = WorkStage("split", _is_split, ClassRef, bool, lambda item: item.file)
 STAGED = WorkStage("staged", _is_staged, StagedFeature, bool, lambda item: item.reason)
 LOSSES = WorkStage("relayed", _look, Asked, Looked, lambda item: item.root.file, judges=True)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from pathaudit.check.relays_layers import Loops, names_in
 from pathaudit.index.syntax import dotted_name
-from pathaudit.ruleset import Pipeline
+from pathaudit.ruleset import Stages
 
 Assumed = Callable[[str], bool | str | None]
 
@@ -43,11 +43,11 @@ class Exit(Struct, frozen=True, eq=False):
 class Stage:
     """Walks one function; ``entered`` are the states at its layer loops, ``exits`` its returns."""
 
-    def __init__(self, loops: Loops, pipeline: Pipeline, assumed: Assumed) -> None:
+    def __init__(self, loops: Loops, stages: Stages, assumed: Assumed) -> None:
         self.entered: dict[ast.stmt, list[State]] = {}
         self.exits: list[Exit] = []
         self._loops = loops
-        self._pipeline = pipeline
+        self._stages = stages
         self._assumed = assumed
         self._tests: dict[str, ast.expr] = {}
 
@@ -108,7 +108,7 @@ class Stage:
         return self.walk(first if way else second, State(state.names, staged))
 
     def _asks_for_last(self, test: ast.expr) -> bool:
-        last = self._pipeline.last
+        last = self._stages.last
         return any(
             (isinstance(part, ast.Attribute) and part.attr == last)
             or (isinstance(part, ast.Name) and (part.id == last or self._means_last(part.id)))
@@ -118,7 +118,7 @@ class Stage:
     def _means_last(self, name: str) -> bool:
         known = self._tests.get(name)
         return known is not None and any(
-            isinstance(part, ast.Attribute) and part.attr == self._pipeline.last
+            isinstance(part, ast.Attribute) and part.attr == self._stages.last
             for part in ast.walk(known)
         )
 
@@ -184,7 +184,7 @@ class Stage:
 
     def _makes_anew(self, function: ast.expr) -> bool:
         name = dotted_name(function).rpartition(".")[2]
-        return any(fnmatchcase(name, glob) for glob in self._pipeline.resets)
+        return any(fnmatchcase(name, glob) for glob in self._stages.resets)
 
 
 _ALIASES = 4

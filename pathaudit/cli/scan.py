@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, get_args
 import click
 
 from pathaudit.cli.options import (
+    Reach,
     color_option,
     load_rules,
     means_options,
     open_targets,
     output_option,
+    source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
 from pathaudit.cli.served import served_class
@@ -40,6 +42,9 @@ EXAMPLES = """
 Examples:
   pathaudit scan                              the installed sglang
   pathaudit scan ~/src/sglang                 a checkout
+  pathaudit scan git:v0.5.6 --repo ~/src/sglang
+  pathaudit scan sglang==0.5.9                a release, read from its wheel
+  pathaudit scan --with my_models             with models of your own
   pathaudit scan --entry DeepseekV3ForCausalLM
   pathaudit scan --config path/to/config.json   the class that serves a model
   pathaudit scan sglang/srt/models/llama.py   what depends on a file
@@ -82,6 +87,7 @@ Examples:
     help="The form of the report.",
 )
 @output_option("report")
+@source_options
 @means_options
 @click.option("--verbose", is_flag=True, help="Show what holds and where, and all gaps, too.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
@@ -102,12 +108,14 @@ def scan(
     verbose: bool,
     quiet: bool,
     color: Color,
+    reach: Reach,
     jobs: int | None,
     no_cache: bool,
 ) -> None:
     """Find the paths that break a rule.
 
-    TREE is a directory: a checkout, a site-packages folder, or the package itself. Without it the
+    TREE is a directory (a checkout, a site-packages folder, the package itself), a git revision
+    such as git:v0.5.6, a release such as sglang==0.5.9, a wheel or a source archive. Without it the
     installed package is read. With FILES of a tree, only the classes whose paths depend on one of
     them are audited. A finding says where the path leaves, on which condition, and which
     layers it concerns; findings that are reachable and as severe as --fail-on fail the run.
@@ -121,7 +129,7 @@ def scan(
     if config is not None:
         entry = _only_entry(entry, served_class(config))
     ruleset = load_rules(chosen, own)
-    source, files = open_targets(targets, ruleset.profile.package)
+    source, files = open_targets(targets, ruleset, reach._replace(quiet=quiet))
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         report = audit(source, ruleset, entry=entry, files=files, means=means)
 

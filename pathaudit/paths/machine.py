@@ -156,9 +156,10 @@ class Machine(ABC):
             if outline is None or found is None:
                 return None
             try:
-                function = lower_function(outline.lines, found.node)
+                function = found.lowered or lower_function(outline.lines, found.node)
             except LoweringError as error:
                 raise BudgetExceeded(str(error), ref.file, found.line) from error
+            found.lowered = function
             interest = self.interest(ref, function, receiver, carriers, returns=call is not None)
             interest = replace(interest, stacks=interest.stacks | held)
             self._plans[key] = (function, plan_function(function, interest))

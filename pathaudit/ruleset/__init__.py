@@ -30,6 +30,7 @@ from pathaudit.ruleset.profile import (
     StackConstructor,
     Stacks,
     StagedFeature,
+    Stages,
 )
 from pathaudit.ruleset.rules import (
     AnyRule,
@@ -47,6 +48,7 @@ from pathaudit.ruleset.rules import (
     RelaysRule,
     Rule,
     Ruleset,
+    ShapeRule,
     UsesRule,
 )
 
@@ -82,10 +84,12 @@ __all__ = [
     "Request",
     "Rule",
     "Ruleset",
+    "ShapeRule",
     "Sharding",
     "StackConstructor",
     "Stacks",
     "StagedFeature",
+    "Stages",
     "UsesRule",
     "call_pattern",
     "load_own_rules",

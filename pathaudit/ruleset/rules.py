@@ -20,6 +20,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_fi
     message: str
     at: str = ""
     why: str = ""
+    effect: str = ""
     use_instead: str = ""
     limits: str = ""
     references: tuple[str, ...] = ()
@@ -164,6 +165,18 @@ class UsesRule(Rule, frozen=True, kw_only=True, tag="uses"):
     parameters: tuple[Protocol, ...]
 
 
+class ShapeRule(Rule, frozen=True, kw_only=True, tag="shape"):
+    """What a model returns fits how its callers unpack it.
+
+    ``collects`` names the event that fills what is returned with a feature on; ``assume`` always
+    holds, ``assume_armed`` while a feature is on. ``message`` may use ``{what}``.
+    """
+
+    collects: str
+    assume: tuple[str, ...] = ()
+    assume_armed: tuple[str, ...] = ()
+
+
 AnyRule: TypeAlias = (
     CoversRule
     | CarriesRule
@@ -176,12 +189,14 @@ AnyRule: TypeAlias = (
     | RelaysRule
     | GathersRule
     | UsesRule
+    | ShapeRule
 )
 
 
 class Ruleset(Struct, frozen=True):
-    """A profile with the rules to check; rules are sorted by id."""
+    """A profile with the rules to check, sorted by id; ``known`` are the ids of all there are."""
 
     profile: Profile
     rules: tuple[AnyRule, ...]
     directory: str
+    known: tuple[str, ...] = ()
