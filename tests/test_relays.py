@@ -339,7 +339,8 @@ def test_returns_that_lose_the_same_are_one_finding() -> None:
 
 def test_a_served_class_that_takes_no_proxy_is_not_split() -> None:
     body = f"{BEGIN}topk = None\n{LOOP}{END}"
-    source = MODEL.replace("MODEL_BODY", indent(body, " " * 8)).replace("LAYER", "        return 1")
+    source = MODEL.replace("MODEL_BODY", indent(body, " " * 8))
+    source = source.replace("LAYER", indent(SELECTS, " " * 8))
     source = source.replace(", positions, forward_batch, pp_proxy_tensors=None", ", forward_batch")
     tree = from_text({**SUPPORT, f"{MODELS}/example.py": source})
     (finding,) = audit(tree, RULES).findings
