@@ -73,6 +73,14 @@ def source_options(command: Command) -> Command:
 
 NEAR = Reach()
 
+own_rules_option = click.option(
+    "--rules",
+    "own",
+    metavar="DIR",
+    multiple=True,
+    help="Check the rules of a directory of your own, too; repeatable.",
+)
+
 color_option = click.option(
     "--color",
     type=click.Choice(get_args(Color)),

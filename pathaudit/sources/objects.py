@@ -69,6 +69,10 @@ class Objects:
         listed = self._run("for-each-ref", "--format=%(refname:short)")
         return tuple(os.fsdecode(listed).split())
 
+    def tell(self, *words: str) -> str:
+        """Return what a command of git says that only reads; StoreError if it fails."""
+        return os.fsdecode(self._run(*words))
+
     def is_shallow(self) -> bool:
         """Is the history cut off somewhere?"""
         return self._run("rev-parse", "--is-shallow-repository").strip() == b"true"

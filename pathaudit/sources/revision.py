@@ -36,9 +36,9 @@ def open_revision(target: str, package: str, repository: str | None) -> SourceTr
     """
     revision = target.removeprefix(GIT)
     label = printable(target)
-    _expect_revision(revision, label)
-    objects = Objects(_git_folder(repository))
-    commit = _commit(objects, revision, label)
+    expect_revision(revision, label)
+    objects = open_objects(repository)
+    commit = find_commit(objects, revision, label)
     listing = _listing(objects, commit)
     holder = find_inside(listing, package, label)
     chosen = choose(_with_links(objects, listing, holder, package), holder, package)
@@ -47,6 +47,11 @@ def open_revision(target: str, package: str, repository: str | None) -> SourceTr
     paths = tuple(sorted(chosen.keys))
     tree = SourceTree(label, _version(revision), package, paths, chosen.skipped, files)
     return tree if tree.version else msgspec.structs.replace(tree, version=coded_version(tree))
+
+
+def open_objects(repository: str | None) -> Objects:
+    """The objects of a folder's repository, without one those of the current folder's."""
+    return Objects(_git_folder(repository))
 
 
 class Blobs:
@@ -60,7 +65,7 @@ class Blobs:
         return self._objects.blob(self._ids[path], path)
 
 
-def _expect_revision(revision: str, label: str) -> None:
+def expect_revision(revision: str, label: str) -> None:
     hint = "name one as in git:v0.5.6, git:HEAD~3 or git:origin/main"
     if revision.startswith("-"):
         raise SourceError(f"{label}: looks like an option, not like a revision", hint)
@@ -86,7 +91,7 @@ def _git_folder(repository: str | None) -> str:
         raise SourceError(f"{shown}: is in no git repository", hint) from None
 
 
-def _commit(objects: Objects, revision: str, label: str) -> str:
+def find_commit(objects: Objects, revision: str, label: str) -> str:
     """Return the id of the commit that a revision names."""
     found = objects.find(f"{revision}^{{commit}}")
     if found:
