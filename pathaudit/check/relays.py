@@ -105,7 +105,7 @@ def _is_split(index: Index, _: Rule | None, entry: ClassRef) -> bool:
     found = index.modules.method(entry, index.profile.modules.call)
     if pipeline is None or found is None:
         return True
-    return pipeline.parameter in parameters(found[1].node) or found[1].node.args.kwarg is not None
+    return pipeline.parameter in parameters(found[1].node)
 
 
 # ---- one method -------------------------------------------------------------------------------
