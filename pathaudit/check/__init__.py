@@ -6,11 +6,14 @@ from pathaudit.check.carries import check_carries
 from pathaudit.check.completes import check_completes
 from pathaudit.check.covers import check_covers
 from pathaudit.check.forwards import check_forwards
+from pathaudit.check.gathers import check_gathers
 from pathaudit.check.once import check_once
 from pathaudit.check.precedes import check_precedes
 from pathaudit.check.reads import check_reads
+from pathaudit.check.relays import check_relays
 from pathaudit.check.shape import check_shape
 from pathaudit.check.subjects import find_entries
+from pathaudit.check.uses import check_uses
 from pathaudit.ruleset import (
     AnyRule,
     BoundsRule,
@@ -18,17 +21,22 @@ from pathaudit.ruleset import (
     CompletesRule,
     CoversRule,
     ForwardsRule,
+    GathersRule,
     OnceRule,
     PrecedesRule,
     ReadsRule,
+    RelaysRule,
     ShapeRule,
+    UsesRule,
 )
 from pathaudit.work import Work
 
 __all__ = ["Answer", "check_rule", "find_entries"]
 
 
-def check_rule(work: Work, rule: AnyRule, entry: str | None = None) -> Answer:
+def check_rule(  # noqa: C901 - one arm a kind
+    work: Work, rule: AnyRule, entry: str | None = None
+) -> Answer:
     """Judge one rule on a tree, or on one served class of it."""
     match rule:
         case CoversRule():
@@ -47,5 +55,11 @@ def check_rule(work: Work, rule: AnyRule, entry: str | None = None) -> Answer:
             return check_once(work, rule, entry)
         case PrecedesRule():
             return check_precedes(work, rule)
+        case RelaysRule():
+            return check_relays(work, rule, entry)
+        case GathersRule():
+            return check_gathers(work, rule, entry)
+        case UsesRule():
+            return check_uses(work, rule, entry)
         case ShapeRule():
             return check_shape(work, rule, entry)

@@ -17,7 +17,9 @@ from pathaudit.ruleset.rules import (
     CarriesRule,
     CompletesRule,
     CoversRule,
+    GathersRule,
     ReadsRule,
+    RelaysRule,
     Ruleset,
     ShapeRule,
 )
@@ -176,6 +178,11 @@ def _names(rule: AnyRule, profile: Profile) -> Iterator[_Names]:
             yield "require", "the profile has no event", (rule.require,), profile.events
         case ReadsRule():
             yield "collects", "the profile has no event", (rule.collects,), profile.events
+        case RelaysRule():
+            yield "collect", "the profile has no event", (rule.collect,), profile.events
+            yield "assume", "the profile has no assumption", rule.assume, profile.assumptions
+        case GathersRule():
+            yield "collect", "the profile has no event", (rule.collect,), profile.events
         case ShapeRule():
             known = profile.assumptions
             single = (profile.pipeline.single,) if profile.pipeline is not None else ()

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from pathaudit.results import Severity
-from pathaudit.ruleset.profile import Profile
+from pathaudit.ruleset.profile import Anchor, Profile
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -121,6 +121,50 @@ class OnceRule(Rule, frozen=True, kw_only=True, tag="once"):
     files: tuple[str, ...]
 
 
+class RelaysRule(Rule, frozen=True, kw_only=True, tag="relays"):
+    """What a pipeline stage owes the next one is in what it hands over.
+
+    ``collect`` is the event that collects what a feature asked for. ``message`` may use
+    ``{name}``, what is lost, and ``{how}``.
+    """
+
+    collect: str
+    assume: tuple[str, ...]
+
+
+class GathersRule(Rule, frozen=True, kw_only=True, tag="gathers"):
+    """What is made of rows that were shared out over ranks is gathered as its siblings are.
+
+    ``collect`` is the event that collects what a feature asked for. ``message`` may use
+    ``{name}``, what is not gathered, and ``{how}``.
+    """
+
+    subject: Literal["features"]
+    collect: str
+
+
+class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
+    """A parameter that the framework, or a wrapper, fills by its name.
+
+    ``effect`` is what comes of nobody reading it. With ``inferred``, the code that asks the
+    signature of the served class for it, it is a promise there too.
+    """
+
+    name: str
+    effect: str
+    severity: Severity | None = None
+    inferred: Anchor | None = None
+
+
+class UsesRule(Rule, frozen=True, kw_only=True, tag="uses"):
+    """A forward that declares a parameter of the protocol reads it.
+
+    ``message`` may use ``{name}`` and ``{owner}``, the class that ignores it.
+    """
+
+    parameters: tuple[Protocol, ...]
+
+
 class ShapeRule(Rule, frozen=True, kw_only=True, tag="shape"):
     """What a model returns fits how its callers unpack it.
 
@@ -142,6 +186,9 @@ AnyRule: TypeAlias = (
     | ReadsRule
     | OnceRule
     | PrecedesRule
+    | RelaysRule
+    | GathersRule
+    | UsesRule
     | ShapeRule
 )
 
