@@ -5,10 +5,14 @@ from pathaudit.check.bounds import check_bounds
 from pathaudit.check.carries import check_carries
 from pathaudit.check.completes import check_completes
 from pathaudit.check.covers import check_covers
+from pathaudit.check.dispatches import check_dispatches
 from pathaudit.check.forwards import check_forwards
 from pathaudit.check.gathers import check_gathers
+from pathaudit.check.invokes import check_invokes
 from pathaudit.check.once import check_once
+from pathaudit.check.parity import check_parity
 from pathaudit.check.precedes import check_precedes
+from pathaudit.check.provides import check_provides
 from pathaudit.check.reads import check_reads
 from pathaudit.check.relays import check_relays
 from pathaudit.check.shape import check_shape
@@ -20,10 +24,14 @@ from pathaudit.ruleset import (
     CarriesRule,
     CompletesRule,
     CoversRule,
+    DispatchesRule,
     ForwardsRule,
     GathersRule,
+    InvokesRule,
     OnceRule,
+    ParityRule,
     PrecedesRule,
+    ProvidesRule,
     ReadsRule,
     RelaysRule,
     ShapeRule,
@@ -61,5 +69,13 @@ def check_rule(  # noqa: C901 - one arm a kind
             return check_gathers(work, rule, entry)
         case UsesRule():
             return check_uses(work, rule, entry)
+        case DispatchesRule():
+            return check_dispatches(work, rule, entry)
+        case ProvidesRule():
+            return check_provides(work, rule, entry)
+        case ParityRule():
+            return check_parity(work, rule, entry)
+        case InvokesRule():
+            return check_invokes(work, rule, entry)
         case ShapeRule():
             return check_shape(work, rule, entry)

@@ -55,6 +55,7 @@ class Owner(Struct, frozen=True):
     root: FunctionRef
     method: str
     entry: str
+    stacks: frozenset[str]
 
 
 class Armed(Struct, frozen=True):
@@ -102,7 +103,7 @@ def _find_owners(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Owne
         for method in index.profile.entries.methods if stacks else ():
             root = index.modules.method(instance.cls, method)
             if root is not None and _reaches(index, instance.cls, root[0], stacks):
-                found[Owner(instance, root[0], method, entry.name)] = None
+                found[Owner(instance, root[0], method, entry.name, stacks)] = None
     return tuple(found)
 
 

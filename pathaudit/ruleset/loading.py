@@ -14,6 +14,7 @@ from pathaudit.ruleset.patterns import call_pattern
 from pathaudit.ruleset.profile import Additions, Profile
 from pathaudit.ruleset.rules import (
     AnyRule,
+    BoundsRule,
     CarriesRule,
     CompletesRule,
     CoversRule,
@@ -173,6 +174,8 @@ def _names(rule: AnyRule, profile: Profile) -> Iterator[_Names]:
         case CarriesRule():
             yield "collect", "the profile has no event", (rule.collect,), profile.events
             yield "deliver", "the profile has no sinks", (rule.deliver,), profile.sinks
+            yield "assume", "the profile has no assumption", rule.assume, profile.assumptions
+        case BoundsRule():
             yield "assume", "the profile has no assumption", rule.assume, profile.assumptions
         case CompletesRule():
             yield "require", "the profile has no event", (rule.require,), profile.events

@@ -151,6 +151,14 @@ class StagedFeature(Struct, frozen=True, forbid_unknown_fields=True):
     anchor: Anchor
 
 
+class ArgumentGate(Struct, frozen=True, forbid_unknown_fields=True):
+    """The framework refuses to start where these arguments matter, as the code there says."""
+
+    arguments: tuple[str, ...]
+    reason: str
+    anchor: Anchor
+
+
 class Stages(Struct, frozen=True, forbid_unknown_fields=True):
     """How a model tells pipeline stages apart.
 
@@ -175,6 +183,25 @@ class Sharding(Struct, frozen=True, forbid_unknown_fields=True):
     layout: tuple[str, ...] = ()
 
 
+class Siblings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Arguments of layers, as globs: what is ``exempt`` only makes a run faster."""
+
+    exempt: tuple[str, ...] = ()
+    gates: tuple[ArgumentGate, ...] = ()
+
+
+class Capability(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a served class with the method ``declares`` must have: ``needs``, read in ``readers``.
+
+    ``readers`` are globs of files; ``effect`` is what happens where one of them is not there.
+    """
+
+    declares: str
+    needs: tuple[str, ...]
+    readers: tuple[str, ...]
+    effect: str
+
+
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """Every fact about a framework that the engine needs."""
 
@@ -196,6 +223,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     reductions: Reductions = Reductions()
     stages: Stages = Stages()
     sharding: tuple[Sharding, ...] = ()
+    capabilities: tuple[Capability, ...] = ()
+    siblings: Siblings = Siblings()
     pipeline: Pipeline | None = None
     shared: dict[str, tuple[str, ...]] = {}
 

@@ -57,10 +57,15 @@ class CarriesRule(Rule, frozen=True, kw_only=True, tag="carries"):
 
 
 class BoundsRule(Rule, frozen=True, kw_only=True, tag="bounds"):
-    """One end of the ids that can be asked for is handled. ``message`` may use ``{how}``."""
+    """Both ends of the layers are handled. ``message`` may use ``{how}``.
 
-    subject: Literal["features"]
-    end: Literal["first", "last"]
+    ``end`` is that of the ids which can be asked for, or the ``stage`` whose layers every site of
+    a method keeps to if one of them does, or their ``offset``: which layer an id means.
+    """
+
+    subject: Literal["features", "layers"]
+    end: Literal["first", "last", "stage", "offset"]
+    assume: tuple[str, ...] = ()
 
 
 class CompletesRule(Rule, frozen=True, kw_only=True, tag="completes"):
@@ -165,6 +170,28 @@ class UsesRule(Rule, frozen=True, kw_only=True, tag="uses"):
     parameters: tuple[Protocol, ...]
 
 
+class DispatchesRule(Rule, frozen=True, kw_only=True, tag="dispatches"):
+    """Layers go to a runner that knows their class, and whose recipe for it they can serve.
+
+    ``message`` may use ``{layers}``, ``{runner}`` and ``{how}``.
+    """
+
+
+class ProvidesRule(Rule, frozen=True, kw_only=True, tag="provides"):
+    """A class that declares a capability of the profile has what the framework reads of it.
+
+    ``message`` may use ``{name}``, ``{declares}``, ``{needs}`` and ``{reader}``.
+    """
+
+
+class ParityRule(Rule, frozen=True, kw_only=True, tag="parity"):
+    """Sites that run the same layers give them the same. ``message`` may use ``{how}``."""
+
+
+class InvokesRule(Rule, frozen=True, kw_only=True, tag="invokes"):
+    """Modules are entered by a call. ``message`` may use ``{how}`` and ``{modules}``."""
+
+
 class ShapeRule(Rule, frozen=True, kw_only=True, tag="shape"):
     """What a model returns fits how its callers unpack it.
 
@@ -189,6 +216,10 @@ AnyRule: TypeAlias = (
     | RelaysRule
     | GathersRule
     | UsesRule
+    | DispatchesRule
+    | ProvidesRule
+    | ParityRule
+    | InvokesRule
     | ShapeRule
 )
 
