@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from pathaudit.check.answer import Answer
+from pathaudit.check.covers_drafts import check_drafts
 from pathaudit.check.judging import JUDGED, Judged
 from pathaudit.check.present import present_entry, present_findings
 from pathaudit.check.subjects import find_layer_subjects, find_subjects
@@ -13,6 +14,8 @@ from pathaudit.work import Work
 
 def check_covers(work: Work, rule: CoversRule, entry: str | None) -> Answer:
     """Judge the rule on every subject of a tree, or on those of one served class."""
+    if rule.subject == "drafts":
+        return check_drafts(work, rule, entry)
     if rule.subject == "features":
         subjects, unarmed = find_subjects(work, entry)
     else:

@@ -94,7 +94,7 @@ def find_owners(work: Work, entry: str | None = None) -> tuple[Owner, ...]:
 
 def _find_owners(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Owner, ...]:
     found: dict[Owner, None] = {}
-    for _path, instance in _reachable(index, Instance(entry), (), REACHED_DEPTH):
+    for _path, instance in reachable(index, Instance(entry), (), REACHED_DEPTH):
         stacks = index.stacks_of(instance)
         for method in index.profile.entries.methods if stacks else ():
             root = index.modules.method(instance.cls, method)
@@ -261,7 +261,7 @@ def _dormant(index: Index, entry: ClassRef, switches: frozenset[str]) -> Iterato
 
     As with what a setter arms, the served class may run the layers of such an object itself.
     """
-    for path, instance in _reachable(index, Instance(entry), (), REACHED_DEPTH):
+    for path, instance in reachable(index, Instance(entry), (), REACHED_DEPTH):
         stacks = index.stacks_of(instance)
         read = sorted(_switches_of(index, instance.cls, switches))
         if stacks and read:
@@ -273,7 +273,7 @@ def _dormant(index: Index, entry: ClassRef, switches: frozenset[str]) -> Iterato
 def _layered(index: Index, entry: ClassRef) -> Iterator[Subject]:
     """Objects of a served class that own layers, and whose methods are given the batch."""
     batch = index.profile.entries.batch
-    reached = _reachable(index, Instance(entry), (), REACHED_DEPTH)
+    reached = reachable(index, Instance(entry), (), REACHED_DEPTH)
     for instance in dict.fromkeys(found for _, found in reached):
         stacks = index.stacks_of(instance)
         for found in _roots(index, entry, instance, (), stacks, "") if stacks else ():
@@ -287,7 +287,7 @@ def _switches_of(index: Index, cls: ClassRef, switches: frozenset[str]) -> froze
     return index.attributes_of(found[0]) & switches if found is not None else frozenset()
 
 
-def _reachable(
+def reachable(
     index: Index, instance: Instance, path: tuple[str, ...], depth: int
 ) -> Iterator[tuple[tuple[str, ...], Instance]]:
     """The object and those it holds, as far as their classes are defined in model files."""
@@ -297,7 +297,7 @@ def _reachable(
     for name in sorted(index.attributes_stored(instance.cls)):
         for inner in index.types.attribute(instance, name).instances():
             if index.is_model(inner.cls.file) and inner.cls != instance.cls:
-                yield from _reachable(index, inner, (*path, name), depth - 1)
+                yield from reachable(index, inner, (*path, name), depth - 1)
 
 
 def _find_served(index: Index, _: AnyRule | None, file: str) -> tuple[ClassRef, ...]:

@@ -104,6 +104,13 @@ def ask(
     )
 
 
+def names_of_event(profile: Profile, event: str) -> frozenset[str]:
+    """The last parts of the names of the calls that are an event of the profile, or a pattern."""
+    known = profile.events.get(event, (EventPattern(event),))
+    calls = (_compile(item) for item in known)
+    return frozenset(x.method or x.function.rsplit(".", 1)[-1] for x in calls) - {""}
+
+
 def _compile(event: EventPattern) -> CallPattern:
     call = call_pattern(event.pattern)
     if call is None:

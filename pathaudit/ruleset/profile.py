@@ -147,6 +147,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     sinks: dict[str, tuple[str, ...]] = {}
     requests: tuple[Request, ...] = ()
     reductions: Reductions = Reductions()
+    declarations: dict[str, tuple[str, ...]] = {}
 
     def is_draft(self, class_name: str, file: str) -> bool:
         """Is this a draft model, by the names the framework gives them?"""
