@@ -6,7 +6,7 @@ from pathaudit.check.answer import Answer
 from pathaudit.check.covers_drafts import check_drafts
 from pathaudit.check.judging import JUDGED, Judged
 from pathaudit.check.present import present_entry, present_findings
-from pathaudit.check.subjects import find_layer_subjects, find_subjects
+from pathaudit.check.subjects import find_declared, find_layer_subjects, find_subjects
 from pathaudit.results import EntryReport
 from pathaudit.ruleset import CoversRule
 from pathaudit.work import Work
@@ -16,7 +16,9 @@ def check_covers(work: Work, rule: CoversRule, entry: str | None) -> Answer:
     """Judge the rule on every subject of a tree, or on those of one served class."""
     if rule.subject == "drafts":
         return check_drafts(work, rule, entry)
-    if rule.subject == "features":
+    if rule.declared:
+        subjects, unarmed = find_declared(work, rule, entry), []
+    elif rule.subject == "features":
         subjects, unarmed = find_subjects(work, entry)
     else:
         subjects, unarmed = find_layer_subjects(work, entry), []

@@ -10,7 +10,7 @@ from msgspec import Struct
 from pathaudit.check.answer import Answer, Fault, merge_faults
 from pathaudit.check.covers_leads import Chain, Hop, Leads, wanted_of
 from pathaudit.check.covers_targets import find_targets
-from pathaudit.check.subjects import find_entries
+from pathaudit.check.subjects import declares, find_entries
 from pathaudit.index import ClassRef, Index, Instance
 from pathaudit.paths.question import names_of_event
 from pathaudit.ruleset import AnyRule, CoversRule
@@ -68,12 +68,6 @@ def _target(index: Index, rule: CoversRule, draft: ClassRef) -> str:
     """The name of the target that makes the declaration; nothing where none does."""
     found = (ref.name for ref in find_targets(index, draft) if declares(index, rule, ref))
     return min(found, key=lambda name: (len(name), name), default="")
-
-
-def declares(index: Index, rule: CoversRule, entry: ClassRef) -> bool:
-    """Does a served class make the declaration that the rule asks for?"""
-    names = index.profile.declarations[rule.declared]
-    return any(index.modules.method(entry, name) is not None for name in names)
 
 
 def _find_draft(index: Index, rule: AnyRule | None, entry: ClassRef) -> Draft:

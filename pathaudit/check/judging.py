@@ -5,12 +5,14 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from pathaudit import ir
+from pathaudit.check.covers_leads import Leads, wanted_of
 from pathaudit.check.gating import OPEN, GateProof, gate_of
 from pathaudit.check.iterations import Blocked, Breach, CoversMonitor, Kept, Unfollowed
 from pathaudit.check.subjects import Subject
 from pathaudit.conditions import Bound, PathCondition
-from pathaudit.index import Index
+from pathaudit.index import Index, Instance
 from pathaudit.paths import BudgetExceeded, Executor, Run, TrailStep, ask
+from pathaudit.paths.question import Around
 from pathaudit.results import Gap
 from pathaudit.ruleset import AnyRule, CoversRule
 from pathaudit.work import Stage
@@ -61,7 +63,10 @@ def judge(index: Index, rule: AnyRule | None, subject: Subject) -> Judged:
     """Execute one subject; a budget that runs out leaves it unknown."""
     if not isinstance(rule, CoversRule):
         raise AssertionError("a rule of this kind is needed")
-    question = ask(index.profile, rule.require, rule.assume, subject.writes, subject.stacks)
+    around = _around(index, rule) if rule.scope == "around" else None
+    question = ask(
+        index.profile, rule.require, rule.assume, subject.writes, subject.stacks, around
+    )
     monitor = CoversMonitor(lambda condition, run: executor.asked(condition, run))
     executor = Executor(index, question, monitor)
     cut = None
@@ -81,8 +86,20 @@ def judge(index: Index, rule: AnyRule | None, subject: Subject) -> Judged:
         _ways(executor, monitor.stopped),
         tuple(_deaf(executor)),
         cut,
-        gate_of(index, subject.method) if monitor.breaches else OPEN,
+        gate_of(index, subject.method) if monitor.breaches and around is None else OPEN,
     )
+
+
+def _around(index: Index, rule: CoversRule) -> Around:
+    """What must stand around the layers that lead to the trigger."""
+    wanted = wanted_of(index.profile, rule)
+    leads = Leads(index, wanted)
+
+    def told(instance: Instance, method: str) -> str | None:
+        lead = leads.of_call(instance, method)
+        return "" if lead.bare else (lead.inside or None)
+
+    return Around(wanted.around, told)
 
 
 def _cut(subject: Subject, reached: BudgetExceeded) -> Gap:

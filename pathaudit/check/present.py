@@ -109,6 +109,7 @@ def _finding(
         entries=_union(subject.entries for subject in subjects),
         siblings=siblings,
         controls=(),
+        effect=rule.effect if verdict is Verdict.VIOLATED else "",
         why=rule.why,
         fix=rule.use_instead,
         fingerprint=_fingerprint(rule, first.run, ordinals),

@@ -48,7 +48,8 @@ class Interest(Struct, frozen=True):
     methods that run it. ``switches``: attributes that an arming setter writes. ``carriers``:
     parameters that hold something followed. ``returns``: does anybody use what the function
     returns? ``touches``: does a method of the receiver matter, and ``gives``: does it return a
-    layer? ``collects``: does a class collect?
+    layer? ``collects``: does a class collect? ``makes``: does a function make what must stand
+    around a run?
     """
 
     stacks: frozenset[str]
@@ -62,6 +63,7 @@ class Interest(Struct, frozen=True):
     touches: Callable[[str], bool]
     gives: Callable[[str], bool]
     collects: Callable[[str], bool]
+    makes: Callable[[ir.Expression], bool]
 
 
 class Carriers:
@@ -162,6 +164,8 @@ class Carriers:
 
     def _call_holds(self, node: ir.Call) -> bool:
         name = last_name(node.function)
+        if self.interest.makes(node.function):
+            return True
         if name in PASSING:
             return any(self.holds(argument.value) for argument in node.arguments)
         if isinstance(node.function, ir.Name) and name == "list" and not node.arguments:
@@ -203,6 +207,8 @@ class Carriers:
         if not isinstance(node, ir.Call):
             return False
         function = node.function
+        if self.interest.makes(function):
+            return True
         if isinstance(function, ir.Attribute) and function.name in self.interest.collecting:
             return self.holds(function.value)
         return any(argument.keyword in self.interest.keywords for argument in node.arguments)
