@@ -6,7 +6,7 @@ that calling it leads to what any of them does.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from msgspec import Struct
@@ -38,16 +38,19 @@ class Hop(Struct, frozen=True):
 
 
 Chain = tuple[Hop, ...]
+Arguments = tuple[tuple[str, Types], ...]
 
 
 class Lead(Struct, frozen=True):
     """The ways of a method to an event that nothing surrounds; ``inside`` is where one is.
 
-    Of a method that is not asked about itself only one way is kept.
+    Of a method that is not asked about itself only one way is kept. ``sure`` unless every way
+    leads through an object that is of one of several classes, of which others do not lead there.
     """
 
     bare: tuple[Chain, ...] = ()
     inside: str = ""
+    sure: bool = False
 
 
 NOWHERE = Lead()
@@ -74,42 +77,43 @@ class Leads:
     def __init__(self, index: Index, wanted: Wanted) -> None:
         self.index = index
         self.wanted = wanted
-        self._known: dict[tuple[FunctionRef, Instance | None], Lead] = {}
+        self._known: dict[tuple[FunctionRef, Instance | None, Arguments], Lead] = {}
         self._naming: dict[str, bool] = {}
         self._depth = 0
 
     def of_call(self, instance: Instance, name: str) -> Lead:
         """Where calling a method of an object leads, or the object itself."""
-        refs = tuple(self._methods(instance, name))
+        refs = tuple(self.methods(instance, name))
         return _joined(self.of(ref, instance) for ref in refs)
 
     def is_bare(self, ref: FunctionRef) -> bool:
         """Does a function that was followed lead to the event with nothing around it?"""
-        return any(lead.bare for (known, _), lead in self._known.items() if known == ref)
+        return any(lead.bare for (known, *_), lead in self._known.items() if known == ref)
 
-    def of(self, ref: FunctionRef, receiver: Instance | None) -> Lead:
-        """Where a function leads, ``receiver`` being its object."""
-        key = (ref, receiver)
+    def of(self, ref: FunctionRef, receiver: Instance | None, arguments: Arguments = ()) -> Lead:
+        """Where a function leads, ``receiver`` being its object; ``arguments`` are by name."""
+        key = (ref, receiver, arguments)
         if key not in self._known:
             self._known[key] = NOWHERE  # answers recursion
-            if self._depth < DEPTH and self._is_followed(ref.file):
+            if self._depth < DEPTH and self.is_followed(ref.file):
                 self._depth += 1
-                self._known[key] = self._find(ref, receiver)
+                self._known[key] = self._find(ref, receiver, arguments)
                 self._depth -= 1
         return self._known[key]
 
-    def _find(self, ref: FunctionRef, receiver: Instance | None) -> Lead:
+    def _find(self, ref: FunctionRef, receiver: Instance | None, arguments: Arguments) -> Lead:
         function = self.index.modules.function(ref)
         if function is None:
             return NOWHERE
-        scope = Scope(ref.file, receiver, self.index.modules.owner(ref), function)
+        owner = self.index.modules.owner(ref)
+        scope = Scope(ref.file, receiver, owner, function, arguments)
         walk = _Walk(self, ref, scope)
         surrounded = any(
             name in text for text in function.decorators for name in self.wanted.around
         )
         return _joined(walk.block(function.node.body, inside=surrounded))
 
-    def _methods(self, instance: Instance, name: str) -> Iterator[FunctionRef]:
+    def methods(self, instance: Instance, name: str) -> Iterator[FunctionRef]:
         """The method of a name; of a module of the framework, whichever forward it picks."""
         modules = self.index.modules
         found = modules.method(instance.cls, name)
@@ -123,7 +127,7 @@ class Leads:
                 if any(fnmatchcase(method, glob) for glob in self.index.profile.modules.runs):
                     yield FunctionRef(cls.file, f"{cls.name}.{method}")
 
-    def _is_followed(self, file: str) -> bool:
+    def is_followed(self, file: str) -> bool:
         """Is a file one of the models, or does it name the event?"""
         if file not in self._naming:
             outline = self.index.modules.outline(file)
@@ -195,32 +199,50 @@ class _Walk:
         return False
 
     def _called(self, node: ast.Call, *, inside: bool) -> Lead:
-        lead = _joined(self._leading(node, inside=inside))
+        lead = self._leading(node, inside=inside)
         place = f"{self._ref.file}:{node.lineno}"
         if not lead.bare:
             return lead
         if inside:
             return Lead(inside=place)
         hop = Hop(self._ref, region_of(self._index, self._ref.file, node))
-        return Lead(((hop, *lead.bare[0]),), lead.inside)
+        return Lead(((hop, *lead.bare[0]),), lead.inside, lead.sure)
 
-    def _leading(self, node: ast.Call, *, inside: bool) -> Iterator[Lead]:
+    def _leading(self, node: ast.Call, *, inside: bool) -> Lead:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         if name in self._wanted.events:
-            yield Lead(((),))
-            return
+            return Lead(((),), sure=True)
         if isinstance(node.func, ast.Name) and node.func.id in self._nested:
-            yield from self._nested_call(self._nested[node.func.id], inside=inside)
-            return
+            return _joined(self._nested_call(self._nested[node.func.id], inside=inside))
+        groups: dict[Instance | None, list[Lead]] = {}
         for ref, receiver in self._callees(node):
-            yield self._leads.of(ref, receiver)
+            arguments = self._handed(ref, node) if receiver is None else ()
+            groups.setdefault(receiver, []).append(self._leads.of(ref, receiver, arguments))
+        each = [_joined(group) for group in groups.values()]
+        found = _joined(each)
+        return Lead(found.bare, found.inside, bool(each) and all(lead.sure for lead in each))
+
+    def _handed(self, ref: FunctionRef, node: ast.Call) -> Arguments:
+        """The objects of the models that a function is given, by the names it gives them."""
+        function = self._index.modules.function(ref)
+        if function is None or not self._leads.is_followed(ref.file):
+            return ()
+        names = [item.arg for item in function.node.args.args]
+        pairs = [*zip(names, node.args, strict=False)]
+        pairs += [(item.arg, item.value) for item in node.keywords if item.arg]
+        found = [
+            (name, self._index.types.evaluate(value, self._scope))
+            for name, value in pairs
+            if isinstance(value, ast.Name | ast.Attribute)
+        ]
+        return tuple((name, types) for name, types in found if types.instances())
 
     def _nested_call(self, function: Definition, *, inside: bool) -> Iterator[Lead]:
         """A function inside this one is gone through where it is called."""
         if function.name not in self._entered:
             self._entered.add(function.name)
             for lead in self.block(function.body, inside=inside):
-                yield Lead(tuple(chain[1:] for chain in lead.bare), lead.inside)
+                yield Lead(tuple(chain[1:] for chain in lead.bare), lead.inside, lead.sure)
             self._entered.discard(function.name)
 
     def _callees(self, node: ast.Call) -> Iterator[tuple[FunctionRef, Instance | None]]:
@@ -264,7 +286,7 @@ class _Walk:
     def _member(
         self, instance: Instance, name: str
     ) -> Iterator[tuple[FunctionRef, Instance | None]]:
-        refs = tuple(self._leads._methods(instance, name))
+        refs = tuple(self._leads.methods(instance, name))
         if refs:
             yield from ((ref, instance) for ref in refs)
         else:
@@ -275,19 +297,20 @@ class _Walk:
         for item in types.items:
             if isinstance(item, Instance):
                 call = self._index.profile.modules.call
-                yield from ((ref, item) for ref in self._leads._methods(item, call))
+                yield from ((ref, item) for ref in self._leads.methods(item, call))
             elif isinstance(item, FunctionType):
                 yield item.ref, None
 
 
-def _joined(leads: Iterator[Lead]) -> Lead:
+def _joined(leads: Iterable[Lead]) -> Lead:
     """The ways of several calls in turn."""
     bare: dict[Chain, None] = {}
-    inside = ""
+    inside, sure = "", False
     for lead in leads:
         bare.update(dict.fromkeys(lead.bare))
         inside = inside or lead.inside
-    return Lead(tuple(bare), inside)
+        sure = sure or lead.sure
+    return Lead(tuple(bare), inside, sure)
 
 
 def _names_made(nodes: list[ast.AST], around: frozenset[str]) -> frozenset[str]:

@@ -95,9 +95,11 @@ def _around(index: Index, rule: CoversRule) -> Around:
     wanted = wanted_of(index.profile, rule)
     leads = Leads(index, wanted)
 
-    def told(instance: Instance, method: str) -> str | None:
+    def told(instance: Instance, method: str, one: bool) -> str | None:
         lead = leads.of_call(instance, method)
-        return "" if lead.bare else (lead.inside or None)
+        if lead.bare and (lead.sure or not one):
+            return ""
+        return lead.inside or None
 
     return Around(wanted.around, told)
 

@@ -39,7 +39,7 @@ class LayerMachine(FollowMachine):
         scope = self.scope_of(element)
         if self.question.around is not None:
             name = node.function.name if isinstance(node.function, ir.Attribute) else ""
-            leads = self.leads_of(element, name or self.index.profile.modules.call)
+            leads = self.leads_of(element, element, name or self.index.profile.modules.call)
             return [(self.led(state, run, scope, leads), result)]
         if not self.hands_accumulator(given, state, frame) and not self.event(Symbol(""), given):
             return [(self.monitor.ran(state, run, scope), result)]

@@ -32,11 +32,12 @@ class Around(Struct, frozen=True, eq=False):
 
     ``makers`` are the names of the calls that make such a context manager. ``leads`` says of a
     method of a layer, or of a module in one, where it leads: ``None`` if not to the event, nothing
-    if it does with nothing around it, else the place of what it puts around it itself.
+    if it does with nothing around it, else the place of what it puts around it itself. It is also
+    told whether ``one`` layer is meant, which may be of another make than the rest.
     """
 
     makers: frozenset[str]
-    leads: Callable[[Instance, str], str | None]
+    leads: Callable[[Instance, str, bool], str | None]
 
 
 class Question(Struct, frozen=True, eq=False):

@@ -155,14 +155,15 @@ class RunMachine(EventMachine):
                 if self.question.around is None:
                     state = self.monitor.ran(state, run, scope)
                 else:
-                    leads = self.leads_of(value.owner, value.name)
+                    leads = self.leads_of(element, value.owner, value.name)
                     state = self.led(state, run, scope, leads)
         return state
 
-    def leads_of(self, owner: Value, name: str) -> str | None:
+    def leads_of(self, layer: Element, owner: Value, name: str) -> str | None:
         """Where a method of a layer, or of a module in it, leads; the worst of its classes."""
         around = self.question.around
-        found = [around.leads(item, name) for item in self.types_of(owner)] if around else []
+        one = isinstance(layer.index, Number) and not layer.index.base
+        found = [around.leads(item, name, one) for item in self.types_of(owner)] if around else []
         known = [place for place in found if place is not None]
         return min(known, default=None)
 
