@@ -64,9 +64,10 @@ def _faults(rule: CoversRule, draft: Draft) -> Iterator[Fault]:
         )
 
 
-def _target(index: Index, rule: CoversRule, draft: ClassRef) -> str:
+def _target(index: Index, rule: CoversRule, draft: ClassRef, passed: list[ClassRef]) -> str:
     """The name of the target that makes the declaration; nothing where none does."""
-    found = (ref.name for ref in find_targets(index, draft) if declares(index, rule, ref))
+    targets = find_targets(index, draft, passed)
+    found = (ref.name for ref in targets if declares(index, rule, ref))
     return min(found, key=lambda name: (len(name), name), default="")
 
 
@@ -84,7 +85,9 @@ def _find_draft(index: Index, rule: AnyRule | None, entry: ClassRef) -> Draft:
     for chain in lead.bare:
         stray = _stray(index, chain, bare, attributed=bool(named))
         strays.setdefault((stray.hop.ref.file, stray.symbol), stray)
-    target = _target(index, rule, entry) if strays else ""
+    owners = {index.modules.owner(hop.ref) for chain in lead.bare for hop in chain}
+    passed = [cls for cls in owners if cls is not None]
+    target = _target(index, rule, entry, passed) if strays else ""
     return Draft(entry, target, tuple(strays.values()), bool(lead.bare or lead.inside))
 
 

@@ -1,6 +1,6 @@
 """Which served class a draft is the draft of: the one that it shares most of its classes with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pathaudit.check.subjects import reachable
 from pathaudit.index import ClassRef, Index, Instance
@@ -9,13 +9,16 @@ HELD_DEPTH = 4
 LAYER_DEPTH = 2
 
 
-def find_targets(index: Index, draft: ClassRef) -> tuple[ClassRef, ...]:
+def find_targets(
+    index: Index, draft: ClassRef, passed: Iterable[ClassRef] = ()
+) -> tuple[ClassRef, ...]:
     """The served classes that share most with a draft, among those of the files it builds on.
 
-    Several where they share as much, as all that serve one decoder do; none where a draft brings
-    everything with it.
+    ``passed`` are classes that its control is known to go through. Several are found where they
+    share as much, as all that serve one decoder do; none where a draft brings all its classes.
     """
-    own = parts_of(index, draft)
+    bases = {cls for ref in passed for cls in index.modules.mro(ref)}
+    own = parts_of(index, draft) | {cls for cls in bases if _is_shared(index, cls)}
     files = sorted({*_imported(index, draft.file), *(cls.file for cls in own)})
     candidates = {x for file in files for x in index.served(file) if not index.is_draft(x)}
     shared = {x: len(own & parts_of(index, x)) for x in sorted(candidates)}
@@ -31,7 +34,12 @@ def parts_of(index: Index, entry: ClassRef) -> frozenset[ClassRef]:
         for layer in _layers(index, instance):
             for _, part in reachable(index, layer, (), LAYER_DEPTH):
                 found.update(index.modules.mro(part.cls))
-    return frozenset(cls for cls in found if index.is_model(cls.file) and not index.is_draft(cls))
+    return frozenset(cls for cls in found if _is_shared(index, cls))
+
+
+def _is_shared(index: Index, cls: ClassRef) -> bool:
+    """Can targets be made of a class too?"""
+    return index.is_model(cls.file) and not index.is_draft(cls)
 
 
 def _layers(index: Index, instance: Instance) -> Iterator[Instance]:
