@@ -16,6 +16,7 @@ from pathaudit.paths.question import names_of_event
 from pathaudit.ruleset import AnyRule, CoversRule
 from pathaudit.work import Stage, Work
 
+
 class Stray(Struct, frozen=True):
     """A call through which a draft's control leaves its code, on the way to the event.
 
@@ -78,12 +79,10 @@ def _find_draft(index: Index, rule: AnyRule | None, entry: ClassRef) -> Draft:
     call = index.profile.modules.call
     leads = Leads(index, wanted)
     lead = leads.of_call(Instance(entry), call)
-    named = names_of_event(index.profile, rule.attributes) if rule.attributes else frozenset()
-    bare = Leads(index, wanted.more_around(named))
-    bare.of_call(Instance(entry), call)
     strays: dict[tuple[str, str], Stray] = {}
+    bare = _unattributed(index, rule, entry) if lead.bare else None
     for chain in lead.bare:
-        stray = _stray(index, chain, bare, attributed=bool(named))
+        stray = _stray(index, chain, bare)
         strays.setdefault((stray.hop.ref.file, stray.symbol), stray)
     owners = {index.modules.owner(hop.ref) for chain in lead.bare for hop in chain}
     passed = [cls for cls in owners if cls is not None]
@@ -91,12 +90,22 @@ def _find_draft(index: Index, rule: AnyRule | None, entry: ClassRef) -> Draft:
     return Draft(entry, target, tuple(strays.values()), bool(lead.bare or lead.inside))
 
 
-def _stray(index: Index, chain: Chain, bare: Leads, *, attributed: bool) -> Stray:
+def _unattributed(index: Index, rule: CoversRule, entry: ClassRef) -> Leads | None:
+    """Where a draft leads to the event with nothing around it that gives it a layer either."""
+    if not rule.attributes:
+        return None
+    named = names_of_event(index.profile, rule.attributes)
+    leads = Leads(index, wanted_of(index.profile, rule).more_around(named))
+    leads.of_call(Instance(entry), index.profile.modules.call)
+    return leads
+
+
+def _stray(index: Index, chain: Chain, bare: Leads | None) -> Stray:
     """The last call in the draft's own code."""
     own = [place for place, hop in enumerate(chain) if _is_own(index, hop)]
     last = own[-1] if own else 0
     hop = chain[last]
-    return Stray(hop, hop.ref.qualname, attributed and not bare.is_bare(hop.ref))
+    return Stray(hop, hop.ref.qualname, bare is not None and not bare.is_bare(hop.ref))
 
 
 def _is_own(index: Index, hop: Hop) -> bool:

@@ -12,9 +12,12 @@ from fnmatch import fnmatchcase
 from msgspec import Struct
 
 from pathaudit import ir
+from pathaudit.check.covers_calls import Site, With, calls_of
+from pathaudit.check.covers_objects import Objects
 from pathaudit.check.places import region_of
 from pathaudit.index import (
     ClassType,
+    FunctionOutline,
     FunctionRef,
     FunctionType,
     Index,
@@ -22,8 +25,7 @@ from pathaudit.index import (
     StackType,
     Types,
 )
-from pathaudit.index.syntax import Definition
-from pathaudit.index.types import Scope, union
+from pathaudit.index.types import Scope
 from pathaudit.paths.question import names_of_event
 from pathaudit.ruleset import CoversRule, Profile
 
@@ -107,11 +109,10 @@ class Leads:
             return NOWHERE
         owner = self.index.modules.owner(ref)
         scope = Scope(ref.file, receiver, owner, function, arguments)
-        walk = _Walk(self, ref, scope)
         surrounded = any(
             name in text for text in function.decorators for name in self.wanted.around
         )
-        return _joined(walk.block(function.node.body, inside=surrounded))
+        return _joined(_Walk(self, ref, function, scope).leads(inside=surrounded))
 
     def methods(self, instance: Instance, name: str) -> Iterator[FunctionRef]:
         """The method of a name; of a module of the framework, whichever forward it picks."""
@@ -130,51 +131,52 @@ class Leads:
     def is_followed(self, file: str) -> bool:
         """Is a file one of the models, or does it name the event?"""
         if file not in self._naming:
-            outline = self.index.modules.outline(file)
-            lines = outline.lines if outline is not None else []
-            self._naming[file] = self.index.is_model(file) or any(
-                name in line for line in lines for name in self.wanted.events
-            )
+            self._naming[file] = self.index.is_model(file) or self._names_event(file)
         return self._naming[file]
+
+    def _names_event(self, file: str) -> bool:
+        if self.index.modules.outline(file) is None:
+            return False
+        text = self.index.tree.read(file)
+        return any(name.encode() in text for name in self.wanted.events)
 
 
 class _Walk:
-    """Goes through one function; ``inside`` says whether the code at hand is surrounded."""
+    """Goes through the calls of one function."""
 
-    def __init__(self, leads: Leads, ref: FunctionRef, scope: Scope) -> None:
+    def __init__(
+        self, leads: Leads, ref: FunctionRef, function: FunctionOutline, scope: Scope
+    ) -> None:
         self._leads = leads
         self._index = leads.index
         self._wanted = leads.wanted
         self._ref = ref
         self._scope = scope
-        body = scope.function.node if scope.function else None
-        nodes = list(ast.walk(body)) if body is not None else []
-        self._nested = {x.name: x for x in nodes if isinstance(x, Definition) and x is not body}
-        self._made = _names_made(nodes, self._wanted.around)
-        self._scope = _with_targets(self._index, scope, nodes)
+        self._calls = calls_of(function)
+        self._objects = Objects(self._index, scope, self._calls.bound)
+        self._around: dict[int, bool] = {}
         self._entered: set[str] = set()
 
-    def block(self, body: list[ast.stmt], *, inside: bool) -> Iterator[Lead]:
-        for statement in body:
-            yield from self._node(statement, inside=inside)
+    def leads(self, *, inside: bool) -> Iterator[Lead]:
+        """Where each call leads; ``inside`` where all of them are surrounded."""
+        yield from self._of_sites(self._calls.sites, inside=inside)
 
-    def _node(self, node: ast.AST, *, inside: bool) -> Iterator[Lead]:
-        if isinstance(node, Definition | ast.Lambda | ast.ClassDef):
-            return  # what it does, it does where it is called
-        if isinstance(node, ast.With | ast.AsyncWith):
-            for item in node.items:
-                yield from self._node(item.context_expr, inside=inside)
-            surrounded = inside or self._surrounds(node)
-            yield from self.block(node.body, inside=surrounded)
-            return
-        for child in ast.iter_child_nodes(node):
-            yield from self._node(child, inside=inside)
-        if isinstance(node, ast.Call):
-            yield self._called(node, inside=inside)
+    def _of_sites(self, sites: tuple[Site, ...], *, inside: bool) -> Iterator[Lead]:
+        for site in sites:
+            found = self._leading(site.call, inside=inside)
+            if found.bare or found.inside:
+                surrounded = inside or any(self._surrounds(item) for item in site.around)
+                yield self._told(site.call, found, inside=surrounded)
 
-    def _surrounds(self, node: ast.With | ast.AsyncWith) -> bool:
-        if any(self._makes(item.context_expr) for item in node.items):
-            return True
+    def _surrounds(self, node: With) -> bool:
+        if id(node) not in self._around:
+            self._around[id(node)] = any(
+                self._makes(item.context_expr) for item in node.items
+            ) or self._enters(node)
+        return self._around[id(node)]
+
+    def _enters(self, node: With) -> bool:
+        """Does its body enter, by a call, what must surround the event?"""
         return any(
             isinstance(call, ast.Call)
             and isinstance(call.func, ast.Attribute)
@@ -189,7 +191,7 @@ class _Walk:
         for node in ast.walk(manager):
             if isinstance(node, ast.Attribute) and node.attr in self._wanted.around:
                 return True
-            if isinstance(node, ast.Name) and node.id in self._made:
+            if isinstance(node, ast.Name) and self._is_made(node.id):
                 return True
             if isinstance(node, ast.Call):
                 for ref, _ in self._callees(node):
@@ -198,13 +200,19 @@ class _Walk:
                         return True
         return False
 
-    def _called(self, node: ast.Call, *, inside: bool) -> Lead:
-        lead = self._leading(node, inside=inside)
-        place = f"{self._ref.file}:{node.lineno}"
+    def _is_made(self, name: str) -> bool:
+        """Is a name given what must surround the event, in some arm at least?"""
+        return any(
+            isinstance(part, ast.Attribute) and part.attr in self._wanted.around
+            for value in self._calls.bound.get(name, ())
+            for part in ast.walk(value)
+        )
+
+    def _told(self, node: ast.Call, lead: Lead, *, inside: bool) -> Lead:
         if not lead.bare:
             return lead
         if inside:
-            return Lead(inside=place)
+            return Lead(inside=f"{self._ref.file}:{node.lineno}")
         hop = Hop(self._ref, region_of(self._index, self._ref.file, node))
         return Lead(((hop, *lead.bare[0]),), lead.inside, lead.sure)
 
@@ -212,8 +220,8 @@ class _Walk:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         if name in self._wanted.events:
             return Lead(((),), sure=True)
-        if isinstance(node.func, ast.Name) and node.func.id in self._nested:
-            return _joined(self._nested_call(self._nested[node.func.id], inside=inside))
+        if isinstance(node.func, ast.Name) and node.func.id in self._calls.nested:
+            return _joined(self._nested_call(node.func.id, inside=inside))
         groups: dict[Instance | None, list[Lead]] = {}
         for ref, receiver in self._callees(node):
             arguments = self._handed(ref, node) if receiver is None else ()
@@ -231,19 +239,19 @@ class _Walk:
         pairs = [*zip(names, node.args, strict=False)]
         pairs += [(item.arg, item.value) for item in node.keywords if item.arg]
         found = [
-            (name, self._index.types.evaluate(value, self._scope))
+            (name, self._objects.of(value))
             for name, value in pairs
             if isinstance(value, ast.Name | ast.Attribute)
         ]
         return tuple((name, types) for name, types in found if types.instances())
 
-    def _nested_call(self, function: Definition, *, inside: bool) -> Iterator[Lead]:
+    def _nested_call(self, name: str, *, inside: bool) -> Iterator[Lead]:
         """A function inside this one is gone through where it is called."""
-        if function.name not in self._entered:
-            self._entered.add(function.name)
-            for lead in self.block(function.body, inside=inside):
+        if name not in self._entered:
+            self._entered.add(name)
+            for lead in self._of_sites(self._calls.nested[name], inside=inside):
                 yield Lead(tuple(chain[1:] for chain in lead.bare), lead.inside, lead.sure)
-            self._entered.discard(function.name)
+            self._entered.discard(name)
 
     def _callees(self, node: ast.Call) -> Iterator[tuple[FunctionRef, Instance | None]]:
         function = node.func
@@ -253,7 +261,7 @@ class _Walk:
             case ast.Attribute(owner, name):
                 yield from self._members(owner, name, function)
             case _:
-                yield from self._of_types(self._index.types.evaluate(function, self._scope))
+                yield from self._of_types(self._objects.of(function))
 
     def _inherited(self, name: str) -> Iterator[tuple[FunctionRef, Instance | None]]:
         receiver = self._scope.receiver
@@ -266,7 +274,7 @@ class _Walk:
         self, owner: ast.expr, name: str, function: ast.expr
     ) -> Iterator[tuple[FunctionRef, Instance | None]]:
         """``owner.name(...)``: a method of the owner, or a module that it holds."""
-        types = self._index.types.evaluate(owner, self._scope)
+        types = self._objects.of(owner)
         known = False
         for item in types.items:
             match item:
@@ -281,7 +289,7 @@ class _Walk:
                 case StackType():
                     known = True
         if not known:
-            yield from self._of_types(self._index.types.evaluate(function, self._scope))
+            yield from self._of_types(self._objects.of(function))
 
     def _member(
         self, instance: Instance, name: str
@@ -311,41 +319,3 @@ def _joined(leads: Iterable[Lead]) -> Lead:
         inside = inside or lead.inside
         sure = sure or lead.sure
     return Lead(tuple(bare), inside, sure)
-
-
-def _names_made(nodes: list[ast.AST], around: frozenset[str]) -> frozenset[str]:
-    """The names that are given what must surround the event, in some arm at least."""
-    found = set()
-    for node in nodes:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(part, ast.Attribute) and part.attr in around for part in ast.walk(node.value)
-        ):
-            found.update(x.id for x in node.targets if isinstance(x, ast.Name))
-    return frozenset(found)
-
-
-def _with_targets(index: Index, scope: Scope, nodes: list[ast.AST]) -> Scope:
-    """The scope with what the targets of loops over layers hold."""
-    names: list[tuple[str, Types]] = []
-    for node in nodes:
-        if isinstance(node, ast.For | ast.comprehension):
-            names += _target(index, scope, node.target, node.iter)
-    if not names:
-        return scope
-    return Scope(
-        scope.file, scope.receiver, scope.owner, scope.function, scope.arguments, tuple(names)
-    )
-
-
-def _target(
-    index: Index, scope: Scope, target: ast.expr, iterable: ast.expr
-) -> Iterator[tuple[str, Types]]:
-    match target, iterable:
-        case ast.Tuple([_, inner]), ast.Call(ast.Name("enumerate"), [value, *_]):
-            yield from _target(index, scope, inner, value)
-        case ast.Name(name), _:
-            types = index.types.evaluate(iterable, scope)
-            stacks = types.stacks()
-            held = union(stack.elements for stack in stacks) if stacks else types
-            if held.instances():
-                yield name, held

@@ -14,7 +14,6 @@ from pathaudit.conditions import PathCondition, both
 from pathaudit.paths import Run, Scope, State, Trail
 from pathaudit.paths.state import RAISED, Pending
 
-
 # The scope of what stands around runs; loops have numbers from 1, the method itself 0.
 AROUND = -1
 

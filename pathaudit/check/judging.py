@@ -64,9 +64,7 @@ def judge(index: Index, rule: AnyRule | None, subject: Subject) -> Judged:
     if not isinstance(rule, CoversRule):
         raise AssertionError("a rule of this kind is needed")
     around = _around(index, rule) if rule.scope == "around" else None
-    question = ask(
-        index.profile, rule.require, rule.assume, subject.writes, subject.stacks, around
-    )
+    question = ask(index.profile, rule.require, rule.assume, subject.writes, subject.stacks, around)
     monitor = CoversMonitor(lambda condition, run: executor.asked(condition, run))
     executor = Executor(index, question, monitor)
     cut = None

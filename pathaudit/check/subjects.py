@@ -110,9 +110,7 @@ def find_layer_subjects(work: Work, entry: str | None = None) -> tuple[Subject, 
     return _grouped(x for found in work.run(LAYERED, asked) for x in found)
 
 
-def find_declared(
-    work: Work, rule: CoversRule, entry: str | None = None
-) -> tuple[Subject, ...]:
+def find_declared(work: Work, rule: CoversRule, entry: str | None = None) -> tuple[Subject, ...]:
     """The methods that run decoder layers of served classes which make the rule's declaration."""
     served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
     asked = [ref for ref in served if entry in (None, ref.name)]
