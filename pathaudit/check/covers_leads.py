@@ -16,6 +16,7 @@ from pathaudit.check.covers_calls import Site, With, calls_of
 from pathaudit.check.covers_objects import Objects
 from pathaudit.check.places import region_of
 from pathaudit.index import (
+    ClassRef,
     ClassType,
     FunctionOutline,
     FunctionRef,
@@ -25,6 +26,8 @@ from pathaudit.index import (
     StackType,
     Types,
 )
+from pathaudit.index.outline import AttributeStore
+from pathaudit.index.syntax import dotted_name
 from pathaudit.index.types import Scope
 from pathaudit.paths.question import names_of_event
 from pathaudit.ruleset import CoversRule, Profile
@@ -81,12 +84,13 @@ class Leads:
         self.wanted = wanted
         self._known: dict[tuple[FunctionRef, Instance | None, Arguments], Lead] = {}
         self._naming: dict[str, bool] = {}
+        self._methods: dict[tuple[ClassRef, str], tuple[FunctionRef, ...]] = {}
+        self._inert: dict[tuple[ClassRef, str], bool] = {}
         self._depth = 0
 
     def of_call(self, instance: Instance, name: str) -> Lead:
         """Where calling a method of an object leads, or the object itself."""
-        refs = tuple(self.methods(instance, name))
-        return _joined(self.of(ref, instance) for ref in refs)
+        return _joined(self.of(ref, instance) for ref in self.methods(instance, name))
 
     def is_bare(self, ref: FunctionRef) -> bool:
         """Does a function that was followed lead to the event with nothing around it?"""
@@ -114,19 +118,52 @@ class Leads:
         )
         return _joined(_Walk(self, ref, function, scope).leads(inside=surrounded))
 
-    def methods(self, instance: Instance, name: str) -> Iterator[FunctionRef]:
-        """The method of a name; of a module of the framework, whichever forward it picks."""
+    def methods(self, instance: Instance, name: str) -> tuple[FunctionRef, ...]:
+        """The followed methods that a name stands for; for a framework's module, its forwards."""
+        key = (instance.cls, name)
+        if key not in self._methods:
+            refs = dict.fromkeys(self._find_methods(instance.cls, name))
+            self._methods[key] = tuple(ref for ref in refs if self.is_followed(ref.file))
+        return self._methods[key]
+
+    def _find_methods(self, owner: ClassRef, name: str) -> Iterator[FunctionRef]:
         modules = self.index.modules
-        found = modules.method(instance.cls, name)
+        found = modules.method(owner, name)
         if found is not None:
             yield found[0]
-        if name != self.index.profile.modules.call or self.index.is_model(instance.cls.file):
+        if name != self.index.profile.modules.call or self.index.is_model(owner.file):
             return
-        for cls in modules.mro(instance.cls):
+        for cls in modules.mro(owner) if self.is_followed(owner.file) else ():
             outline = modules.class_outline(cls)
             for method in outline.methods if outline else ():
                 if any(fnmatchcase(method, glob) for glob in self.index.profile.modules.runs):
                     yield FunctionRef(cls.file, f"{cls.name}.{method}")
+
+    def is_inert(self, owner: ClassRef, name: str) -> bool:
+        """Does an attribute hold only what is not followed? To see that needs no types."""
+        key = (owner, name)
+        if key not in self._inert:
+            stores = [
+                (cls.file, store.value)
+                for cls in self.index.modules.mro(owner)
+                for store in self._stores(cls)
+                if store.name == name
+            ]
+            found = [self._made_by(file, value) for file, value in stores]
+            self._inert[key] = bool(found) and all(
+                cls is not None and not self.is_followed(cls.file) for cls in found
+            )
+        return self._inert[key]
+
+    def _stores(self, cls: ClassRef) -> tuple[AttributeStore, ...]:
+        outline = self.index.modules.class_outline(cls)
+        return outline.stores if outline is not None else ()
+
+    def _made_by(self, file: str, value: ast.expr) -> ClassRef | None:
+        """The class whose constructor a value is a call of."""
+        name = dotted_name(value.func) if isinstance(value, ast.Call) else ""
+        symbol = self.index.modules.resolve(file, name) if name else None
+        return symbol if isinstance(symbol, ClassRef) else None
 
     def is_followed(self, file: str) -> bool:
         """Is a file one of the models, or does it name the event?"""
@@ -294,10 +331,9 @@ class _Walk:
     def _member(
         self, instance: Instance, name: str
     ) -> Iterator[tuple[FunctionRef, Instance | None]]:
-        refs = tuple(self._leads.methods(instance, name))
-        if refs:
-            yield from ((ref, instance) for ref in refs)
-        else:
+        refs = self._leads.methods(instance, name)
+        yield from ((ref, instance) for ref in refs)
+        if not refs and not self._leads.is_inert(instance.cls, name):
             yield from self._of_types(self._index.types.attribute(instance, name))
 
     def _of_types(self, types: Types) -> Iterator[tuple[FunctionRef, Instance | None]]:
