@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from pathaudit import ir
 from pathaudit.check.answer import Answer, Fault, merge_faults
 from pathaudit.check.covers_leads import Chain, Hop, Leads, wanted_of
 from pathaudit.check.covers_targets import find_targets
 from pathaudit.check.subjects import declares, find_entries
-from pathaudit.index import ClassRef, Index, Instance
+from pathaudit.index import ClassRef, FunctionRef, Index, Instance
 from pathaudit.paths.question import names_of_event
 from pathaudit.ruleset import AnyRule, CoversRule
 from pathaudit.work import Stage, Work
@@ -82,7 +83,7 @@ def _find_draft(index: Index, rule: AnyRule | None, entry: ClassRef) -> Draft:
     strays: dict[tuple[str, str], Stray] = {}
     bare = _unattributed(index, rule, entry) if lead.bare else None
     for chain in lead.bare:
-        stray = _stray(index, chain, bare)
+        stray = _stray(index, entry, chain, bare)
         strays.setdefault((stray.hop.ref.file, stray.symbol), stray)
     owners = {index.modules.owner(hop.ref) for chain in lead.bare for hop in chain}
     passed = [cls for cls in owners if cls is not None]
@@ -100,12 +101,17 @@ def _unattributed(index: Index, rule: CoversRule, entry: ClassRef) -> Leads | No
     return leads
 
 
-def _stray(index: Index, chain: Chain, bare: Leads | None) -> Stray:
-    """The last call in the draft's own code."""
+def _stray(index: Index, entry: ClassRef, chain: Chain, bare: Leads | None) -> Stray:
+    """The last call in the draft's own code; the class itself where it inherits all of it."""
     own = [place for place, hop in enumerate(chain) if _is_own(index, hop)]
-    last = own[-1] if own else 0
-    hop = chain[last]
-    return Stray(hop, hop.ref.qualname, bare is not None and not bare.is_bare(hop.ref))
+    attributed = bare is not None and not bare.is_bare(chain[own[-1] if own else 0].ref)
+    if not own:
+        outline = index.modules.class_outline(entry)
+        line = outline.line if outline is not None else 1
+        region = ir.Region(line, 0, line, len(f"class {entry.name}"))
+        return Stray(Hop(FunctionRef(entry.file, entry.name), region), entry.name, attributed)
+    hop = chain[own[-1]]
+    return Stray(hop, hop.ref.qualname, attributed)
 
 
 def _is_own(index: Index, hop: Hop) -> bool:
