@@ -9,7 +9,11 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     reporters
     graph
     labels
+    history
+    baseline
+    diff
     audit
+    variants
     suppress
     check
     callgraph

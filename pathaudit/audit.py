@@ -6,7 +6,7 @@ This is the page to read first. Each stage is one module; what goes from one to 
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +26,7 @@ from pathaudit.results import (
     Summary,
     Verdict,
 )
+from pathaudit.results.versions import Survey
 from pathaudit.ruleset import Ruleset
 from pathaudit.sources import SourceTree
 
@@ -49,6 +50,8 @@ class Means(Struct, frozen=True, eq=False):
 
 ALONE = Means()
 
+Found = TypeVar("Found")
+
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
 
@@ -65,20 +68,54 @@ def audit(
     With ``files``, paths of the tree, what depends on none of them is not judged. Raises
     ``UsageError`` where there is nothing to audit: that must not look like success.
     """
-    known = means.cache.known(tree) if means.cache is not None else None
     key = digest_of(b"report", _ENCODER.encode((rules, entry, files)))
-    kept = known.find_whole(key) if known is not None else None
-    if kept is not None:
-        report = msgspec.msgpack.decode(kept, type=Report)
-        return msgspec.structs.replace(
-            report, source=Source(label=tree.label, version=tree.version)
-        )
-    with _at_work(tree, rules, known, files, means) as work:
-        report = audit_work(work, rules, entry=entry)
+
+    def answer(known: Known | None) -> Report:
+        with _at_work(tree, rules, known, files, means) as work:
+            return audit_work(work, rules, entry=entry)
+
+    return _labelled(_once(tree, key, msgspec.msgpack.Decoder(Report), means, answer), tree)
+
+
+def survey(tree: SourceTree, rules: Ruleset, *, means: Means = ALONE) -> Survey:
+    """Judge every rule on ``tree``, and find every way to run layers: what versions differ in.
+
+    Raises as ``audit``.
+    """
+    key = digest_of(b"survey", _ENCODER.encode(rules))
+
+    def answer(known: Known | None) -> Survey:
+        from pathaudit.variants import find_variants
+
+        with _at_work(tree, rules, known, (), means) as work:
+            return Survey(audit_work(work, rules), *find_variants(work, rules.rules))
+
+    found = _once(tree, key, msgspec.msgpack.Decoder(Survey), means, answer)
+    return msgspec.structs.replace(found, report=_labelled(found.report, tree))
+
+
+def _labelled(report: Report, tree: SourceTree) -> Report:
+    """The report under the name that the tree has now."""
+    return msgspec.structs.replace(report, source=Source(label=tree.label, version=tree.version))
+
+
+def _once(
+    tree: SourceTree,
+    key: bytes,
+    decoder: msgspec.msgpack.Decoder[Found],
+    means: Means,
+    answer: Callable[[Known | None], Found],
+) -> Found:
+    """What is kept under a key for a tree; without it the answer, which is kept then."""
+    known = means.cache.known(tree) if means.cache is not None else None
+    encoded = known.find_whole(key) if known is not None else None
+    if encoded is not None:
+        return decoder.decode(encoded)
+    found = answer(known)
     if known is not None and means.cache is not None:
-        known.keep_whole(key, msgspec.msgpack.encode(report))
+        known.keep_whole(key, msgspec.msgpack.encode(found))
         means.cache.keep(known, tree)
-    return report
+    return found
 
 
 @contextmanager
@@ -116,7 +153,7 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     tree = work.tree
     answers = [check_rule(work, rule, entry) for rule in rules.rules]
     whole = entry is None and not work.focus
-    accepted = apply_suppressions(work.index, rules.rules, answers, whole=whole)
+    accepted = apply_suppressions(work.index, rules, answers, whole=whole)
     findings = sorted(accepted, key=_place)
     entries = tuple(x for answer in answers for x in answer.entries)
     gaps = _gaps(work, answers, entries)

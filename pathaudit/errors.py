@@ -14,6 +14,10 @@ class SourceError(PathAuditError):
     """The tree to audit cannot be found or read."""
 
 
+class StoreError(PathAuditError):
+    """What holds the tree is damaged or not whole; unlike a broken file, that is no part of it."""
+
+
 class RuleError(PathAuditError):
     """A rule or profile file is wrong; the message starts with file, line and field."""
 

@@ -10,7 +10,6 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -20,7 +19,7 @@ from pathaudit.audit import audit
 from pathaudit.errors import RuleError
 from pathaudit.index.syntax import header_lines
 from pathaudit.results import Finding, Gap, Reach, Severity, Verdict
-from pathaudit.ruleset import Profile, Rule, Ruleset
+from pathaudit.ruleset import Rule, Ruleset
 from pathaudit.sources import from_text
 
 LABEL = re.compile(r"# (expect|or|ok|todo): ([a-z0-9-]+)")
@@ -168,15 +167,9 @@ def try_example(rules: Ruleset, rule: Rule) -> Trial:
 
 
 def _try(rules: Ruleset, rule: Rule, path: Path, source: str, labels: tuple[Label, ...]) -> Trial:
-    file = _model_file(rules.profile)
+    file = f"{rules.profile.model_folder}/example.py"
     tree = from_text({file: source}, package=rules.profile.package, label=str(path))
     report = audit(tree, msgspec.structs.replace(rules, rules=(rule,)))
     findings = [f for f in report.findings if (f.rule, f.file) == (rule.id, file)]
     gaps = tuple(gap for gap in report.gaps if gap.file == file)
     return Trial(labels, compare(labels, findings, rule.severity), gaps)
-
-
-def _model_file(profile: Profile) -> str:
-    """A path that the profile's first glob takes for a model file."""
-    folders = profile.models[0].split("/")[:-1]
-    return "/".join((*takewhile(lambda name: "*" not in name, folders), "example.py"))

@@ -11,6 +11,7 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 
 import msgspec
 from msgspec import Struct
@@ -18,9 +19,9 @@ from msgspec import Struct
 from pathaudit.check import Answer
 from pathaudit.index import FunctionOutline, Index, ModuleOutline
 from pathaudit.index.syntax import first_line, header_lines
-from pathaudit.remarks import UNUSED, WITHOUT_REASON, Remark
+from pathaudit.remarks import UNKNOWN, UNUSED, WITHOUT_REASON, Remark
 from pathaudit.results import Finding, Reach, Verdict
-from pathaudit.ruleset import Rule
+from pathaudit.ruleset import Ruleset
 from pathaudit.sources import Span
 
 _MARK = b"pathaudit:"
@@ -43,11 +44,11 @@ class Allow(Struct, frozen=True):
 
 
 def apply_suppressions(
-    index: Index, rules: Sequence[Rule], answers: Sequence[Answer], *, whole: bool
+    index: Index, rules: Ruleset, answers: Sequence[Answer], *, whole: bool
 ) -> tuple[Finding, ...]:
     """Return the findings of all answers, accepted ones with the reason, and the comments' own.
 
-    ``rules`` are those that were judged. Unless the ``whole`` tree was, no comment is called
+    ``rules`` has those that were judged. Unless the ``whole`` tree was, no comment is called
     unused: what it accepts may be on a path that nobody asked about.
     """
     allows = [item for file in _files(index, answers) for item in _allows(index, file)]
@@ -59,8 +60,9 @@ def apply_suppressions(
         reason = fitting[0].reason if fitting else finding.suppressed
         found.append(msgspec.structs.replace(finding, suppressed=reason))
     remarks = [(WITHOUT_REASON, item, item.rules) for item in allows if not item.reason]
+    remarks += [(UNKNOWN, item, names) for item in allows if (names := _misspelt(item, rules))]
     if whole:
-        ids = frozenset(rule.id for rule in rules)
+        ids = frozenset(rule.id for rule in rules.rules)
         remarks += [(UNUSED, *item) for item in _unused(allows, used, ids, _undecided(answers))]
     return *found, *_reported(remarks)
 
@@ -170,6 +172,12 @@ def _statement(around: Iterable[ast.stmt], finding: Finding) -> range:
 
 
 # ---- what is wrong with them ------------------------------------------------------------------
+
+
+def _misspelt(item: Allow, rules: Ruleset) -> tuple[str, ...]:
+    """Ids that are nearly those of rules; others may be of rules that are not loaded here."""
+    unknown = (name for name in item.rules if name not in rules.known)
+    return tuple(name for name in unknown if get_close_matches(name, rules.known, cutoff=0.85))
 
 
 def _undecided(answers: Iterable[Answer]) -> frozenset[str]:

@@ -16,7 +16,8 @@ FILES = [path for path in MODULES if path.parent != PACKAGE or not path.name.sta
 
 LONGEST_FILE = 350
 LONGEST_FUNCTION = 50
-MAY_IMPORT_LATE = {"audit", "cli"}
+# To open a folder takes neither git nor an archive reader, so that sources import by their form.
+MAY_IMPORT_LATE = {"audit", "cli", "sources"}
 
 # What does not keep to a limit today. Take a line away with its cause; add none.
 TOO_LONG_FILES = {

@@ -144,7 +144,7 @@ MISTAKES = [
     pytest.param(
         ["scan", "nowhere"],
         "nowhere: no such directory",
-        "name a directory that holds sglang/",
+        "name a directory that holds sglang/, a git:REVISION, or sglang==VERSION",
         id="no such tree",
     ),
     pytest.param(
@@ -159,8 +159,8 @@ MISTAKES = [
     ),
     pytest.param(
         ["scan", "file"],
-        "file: not a directory",
-        "name a directory that holds sglang/",
+        "file: not a directory, wheel or archive",
+        "name a directory that holds sglang/, a git:REVISION, or sglang==VERSION",
         id="a file",
     ),
     pytest.param(
@@ -226,7 +226,7 @@ MISTAKES = [
     pytest.param(
         ["scan", "a\x1b[31m\nb"],
         "a\\x1b[31m\\nb: no such directory",
-        "name a directory that holds sglang/",
+        "name a directory that holds sglang/, a git:REVISION, or sglang==VERSION",
         id="control characters",
     ),
 ]
@@ -338,8 +338,10 @@ COMMANDS = [
     "cache",
     "cache clear",
     "cache info",
+    "diff",
     "explain",
     "graph",
+    "history",
     "rules",
     "rules docs",
     "rules list",

@@ -173,6 +173,16 @@ def _gaps(tree: SourceTree, jobs: int) -> set[str]:
     return {gap.file for gap in work.gaps}
 
 
+def _wait_for_children(number: int) -> None:
+    """Until the process is at work; where that cannot be seen, long enough."""
+    file = Path(f"/proc/{number}/task/{number}/children")
+    for _ in range(600):
+        time.sleep(0.05)
+        if not file.exists() or len(file.read_text().split()) == 2:
+            break
+    time.sleep(0.3 if file.exists() else 3)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 def test_an_interrupt_ends_all_of_it(tmp_path: Path) -> None:
     words = ["scan", str(release("0.5.6")), "--jobs", "2", "--output", str(tmp_path / "report")]
@@ -181,9 +191,9 @@ def test_an_interrupt_ends_all_of_it(tmp_path: Path) -> None:
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, start_new_session=True
     )
-    time.sleep(0.8)
+    _wait_for_children(process.pid)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (130, b"pathaudit: interrupted\n")
     assert sorted(path.name for path in tmp_path.iterdir()) in ([], ["cache"])
 

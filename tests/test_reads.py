@@ -301,7 +301,7 @@ def test_a_dead_switch_is_a_dormant_note() -> None:
 
 
 def test_the_outcome_is_told_where_the_served_class_unpacks() -> None:
-    assert "unpacks a single tensor" in only(model(MARKED, EAGLE)).effect
+    assert "unpacks one tensor" in only(model(MARKED, EAGLE)).effect
     assert only(model(MARKED, EAGLE, "pass")).effect == ""
 
 

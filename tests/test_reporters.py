@@ -35,6 +35,7 @@ from pathaudit.results import (
     Value,
     Verdict,
 )
+from pathaudit.results.versions import History, ReportDiff
 
 GOLDEN = Path(__file__).parent / "golden"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -407,9 +408,12 @@ def test_json_is_as_agreed() -> None:
     compare_golden("report.json", as_json(sample()))
 
 
-def test_schema_is_as_agreed() -> None:
-    text = json.dumps(json_reporter.schema(), indent=2) + "\n"
-    compare_golden("report.schema.json", text)
+@pytest.mark.parametrize(
+    ("kind", "name"), [(Report, "report"), (ReportDiff, "diff"), (History, "history")]
+)
+def test_schema_is_as_agreed(kind: type[Report | ReportDiff | History], name: str) -> None:
+    text = json.dumps(json_reporter.schema(kind), indent=2) + "\n"
+    compare_golden(f"{name}.schema.json", text)
 
 
 # JSON
@@ -445,6 +449,7 @@ def test_json_says_all_and_only_that() -> None:
             "rules",
             "files",
             "inert",
+            "baseline",
         )
     ]
     assert text.endswith("\n}\n")

@@ -12,6 +12,7 @@ from pathaudit.ruleset import load_ruleset, rules_directory, text_pattern
 
 SHIPPED = rules_directory() / "sglang"
 RULE = "skipped-aux-capture.yaml"
+SHAPE = "mismatched-return.yaml"
 
 
 @pytest.fixture
@@ -47,6 +48,11 @@ def test_the_shipped_rules_load() -> None:
         pytest.param(
             RULE, "  forward_split_prefill: note", "  forward_split_prefil: note",
             "severity_by_entry", "'forward_split_prefill'", id="entry",
+        ),
+        pytest.param(SHAPE, "collects: cap", "collects: kap", "collects", "'kaptures'", id="shape"),
+        pytest.param(
+            SHAPE, "assume_armed: [capture", "assume_armed: [kapture", "assume_armed",
+            "'kapture-requested'", id="armed",
         ),
         pytest.param(RULE, "id: skipped", "id: skiped", "id", "file's name", id="id"),
         pytest.param(RULE, "title: layers", "title: [layers", "", "not YAML", id="yaml"),

@@ -16,6 +16,8 @@ from pathaudit.sources import SourceTree, Span, from_text, open_source
 
 MODEL = "sglang/srt/models/llama.py"
 
+WHAT_ELSE = "name a directory that holds sglang/, a git:REVISION, or sglang==VERSION"
+
 as_user = pytest.mark.skipif(
     getattr(os, "geteuid", lambda: 0)() == 0, reason="nothing is unreadable for root"
 )
@@ -109,16 +111,12 @@ REFUSED = [
     pytest.param(
         "nowhere/near",
         "nowhere/near: no such directory",
-        "name a directory that holds sglang/",
+        WHAT_ELSE,
         id="missing without",
     ),
-    pytest.param("", "'': no such directory", "name a directory that holds sglang/", id="empty"),
-    pytest.param(
-        "a\0b", "a\0b: no such directory", "name a directory that holds sglang/", id="NUL"
-    ),
-    pytest.param(
-        "setup.py", "setup.py: not a directory", "name a directory that holds sglang/", id="file"
-    ),
+    pytest.param("", "'': no such directory", WHAT_ELSE, id="empty"),
+    pytest.param("a\0b", "a\0b: no such directory", WHAT_ELSE, id="NUL"),
+    pytest.param("setup.py", "setup.py: not a directory, wheel or archive", WHAT_ELSE, id="file"),
     pytest.param(
         "docs",
         "docs: no Python files of the package sglang; "

@@ -230,8 +230,21 @@ def test_no_comment_is_unused_where_a_budget_ran_out() -> None:
     lost = replace(answer, findings=())
     gap = Gap(kind="budget", file="sglang/a.py", line=1, message="", entries=("ModelForCausalLM",))
     cut = replace(lost, gaps=(gap,))
-    assert told(apply_suppressions(index, rules.rules, [lost], whole=True)) == UNUSED[1:]
-    assert apply_suppressions(index, rules.rules, [cut], whole=True) == ()
+    assert told(apply_suppressions(index, rules, [lost], whole=True)) == UNUSED[1:]
+    assert apply_suppressions(index, rules, [cut], whole=True) == ()
+
+
+MISSPELT = {
+    "nearly a rule": ("skiped-aux-capture", ["unknown-allow"]),
+    "perhaps a rule of a team": ("skipped-tap-of-ours", []),
+}
+
+
+@pytest.mark.parametrize(("rule", "expected"), MISSPELT.values(), ids=MISSPELT)
+def test_a_misspelt_rule(rule: str, expected: list[str]) -> None:
+    report = judged(source({6: f"# pathaudit: allow[{rule}] no draft"}))
+    assert [x.rule for x in report.findings if x.rule != RULE] == expected
+    assert [x.suppressed for x in report.findings if x.rule == RULE] == [None]
 
 
 # ---- the report -------------------------------------------------------------------------------

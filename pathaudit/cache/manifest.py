@@ -52,15 +52,18 @@ def decode_manifest(data: bytes) -> Manifest:
 
 
 def take_manifest(tree: SourceTree) -> Manifest:
-    """Read a whole tree once. A file that cannot be read is known by the reason."""
+    """The state of a tree, of which files are read that are not known by their blob id.
+
+    A file that cannot be read is known by the reason.
+    """
     files = {path: _digest(tree, path) for path in tree.paths}
-    rest = msgspec.msgpack.encode((tree.package, tree.version, tree.skipped))
+    rest = msgspec.msgpack.encode((tree.package, tree.version, tree.skipped, tree.guests))
     return Manifest(files, rest)
 
 
 def _digest(tree: SourceTree, path: str) -> bytes:
     try:
-        return digest_of(b"text", tree.read_once(path))
+        return digest_of(b"blob", tree.digest_once(path).encode())
     except SourceError as error:
         return digest_of(b"error", error.message.encode("utf-8", "surrogatepass"))
 

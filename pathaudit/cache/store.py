@@ -33,7 +33,7 @@ FOLDER_VARIABLE = "PATHAUDIT_CACHE_DIR"
 
 _VERSION = 1
 _APPLICATION = 0x70617564
-_STATES = 24  # states of trees that are kept
+_STATES = 200  # states of trees that are kept
 _BYTES = 256 * 1024 * 1024
 _CONSIDERED = 8  # earlier states that are compared with that of now
 _LOOKED_AT = 3  # the nearest of them, which answers are taken from

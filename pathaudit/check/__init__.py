@@ -9,6 +9,7 @@ from pathaudit.check.forwards import check_forwards
 from pathaudit.check.once import check_once
 from pathaudit.check.precedes import check_precedes
 from pathaudit.check.reads import check_reads
+from pathaudit.check.shape import check_shape
 from pathaudit.check.subjects import find_entries
 from pathaudit.ruleset import (
     AnyRule,
@@ -20,6 +21,7 @@ from pathaudit.ruleset import (
     OnceRule,
     PrecedesRule,
     ReadsRule,
+    ShapeRule,
 )
 from pathaudit.work import Work
 
@@ -45,3 +47,5 @@ def check_rule(work: Work, rule: AnyRule, entry: str | None = None) -> Answer:
             return check_once(work, rule, entry)
         case PrecedesRule():
             return check_precedes(work, rule)
+        case ShapeRule():
+            return check_shape(work, rule, entry)

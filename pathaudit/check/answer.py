@@ -87,7 +87,7 @@ def _finding(rule: Rule, faults: list[Fault], ordinals: dict[str, int]) -> Findi
         entries=_union(item.architectures for item in faults),
         siblings=(),
         controls=(),
-        effect=fault.effect,
+        effect=fault.effect or rule.effect,
         why=rule.why,
         fix=rule.use_instead,
         fingerprint=_fingerprint(rule, fault, ordinals),

@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from pathaudit import ir
 from pathaudit.check.answer import Answer, Fault, merge_faults
-from pathaudit.check.covers_leads import Chain, Hop, Leads, wanted_of
+from pathaudit.check.covers_leads import Leads
 from pathaudit.check.covers_targets import find_targets
+from pathaudit.check.covers_ways import Chain, Hop, wanted_of
 from pathaudit.check.subjects import declares, find_entries
 from pathaudit.index import ClassRef, FunctionRef, Index, Instance
 from pathaudit.paths.question import names_of_event

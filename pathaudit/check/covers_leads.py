@@ -6,14 +6,12 @@ that calling it leads to what any of them does.
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from msgspec import Struct
-
-from pathaudit import ir
 from pathaudit.check.covers_calls import Site, With, calls_of
 from pathaudit.check.covers_objects import Objects
+from pathaudit.check.covers_ways import NOWHERE, Arguments, Hop, Lead, Wanted, joined
 from pathaudit.check.places import region_of
 from pathaudit.index import (
     ClassRef,
@@ -29,51 +27,8 @@ from pathaudit.index import (
 from pathaudit.index.outline import AttributeStore
 from pathaudit.index.syntax import dotted_name
 from pathaudit.index.types import Scope
-from pathaudit.paths.question import names_of_event
-from pathaudit.ruleset import CoversRule, Profile
 
 DEPTH = 14
-
-
-class Hop(Struct, frozen=True):
-    """One call on the way to an event, in the function ``ref``."""
-
-    ref: FunctionRef
-    region: ir.Region
-
-
-Chain = tuple[Hop, ...]
-Arguments = tuple[tuple[str, Types], ...]
-
-
-class Lead(Struct, frozen=True):
-    """The ways of a method to an event that nothing surrounds; ``inside`` is where one is.
-
-    Of a method that is not asked about itself only one way is kept. ``sure`` unless every way
-    leads through an object that is of one of several classes, of which others do not lead there.
-    """
-
-    bare: tuple[Chain, ...] = ()
-    inside: str = ""
-    sure: bool = False
-
-
-NOWHERE = Lead()
-
-
-class Wanted(Struct, frozen=True):
-    """The names of the calls that are the event, and of those that make what surrounds it."""
-
-    events: frozenset[str]
-    around: frozenset[str]
-
-    def more_around(self, names: frozenset[str]) -> "Wanted":
-        return Wanted(self.events, self.around | names)
-
-
-def wanted_of(profile: Profile, rule: CoversRule) -> Wanted:
-    """What a rule asks of what leads to its trigger."""
-    return Wanted(names_of_event(profile, rule.trigger), names_of_event(profile, rule.require))
 
 
 class Leads:
@@ -90,7 +45,7 @@ class Leads:
 
     def of_call(self, instance: Instance, name: str) -> Lead:
         """Where calling a method of an object leads, or the object itself."""
-        return _joined(self.of(ref, instance) for ref in self.methods(instance, name))
+        return joined(self.of(ref, instance) for ref in self.methods(instance, name))
 
     def is_bare(self, ref: FunctionRef) -> bool:
         """Does a function that was followed lead to the event with nothing around it?"""
@@ -116,7 +71,7 @@ class Leads:
         surrounded = any(
             name in text for text in function.decorators for name in self.wanted.around
         )
-        return _joined(_Walk(self, ref, function, scope).leads(inside=surrounded))
+        return joined(_Walk(self, ref, function, scope).leads(inside=surrounded))
 
     def methods(self, instance: Instance, name: str) -> tuple[FunctionRef, ...]:
         """The followed methods that a name stands for; for a framework's module, its forwards."""
@@ -258,13 +213,13 @@ class _Walk:
         if name in self._wanted.events:
             return Lead(((),), sure=True)
         if isinstance(node.func, ast.Name) and node.func.id in self._calls.nested:
-            return _joined(self._nested_call(node.func.id, inside=inside))
+            return joined(self._nested_call(node.func.id, inside=inside))
         groups: dict[Instance | None, list[Lead]] = {}
         for ref, receiver in self._callees(node):
             arguments = self._handed(ref, node) if receiver is None else ()
             groups.setdefault(receiver, []).append(self._leads.of(ref, receiver, arguments))
-        each = [_joined(group) for group in groups.values()]
-        found = _joined(each)
+        each = [joined(group) for group in groups.values()]
+        found = joined(each)
         return Lead(found.bare, found.inside, bool(each) and all(lead.sure for lead in each))
 
     def _handed(self, ref: FunctionRef, node: ast.Call) -> Arguments:
@@ -344,14 +299,3 @@ class _Walk:
                 yield from ((ref, item) for ref in self._leads.methods(item, call))
             elif isinstance(item, FunctionType):
                 yield item.ref, None
-
-
-def _joined(leads: Iterable[Lead]) -> Lead:
-    """The ways of several calls in turn."""
-    bare: dict[Chain, None] = {}
-    inside, sure = "", False
-    for lead in leads:
-        bare.update(dict.fromkeys(lead.bare))
-        inside = inside or lead.inside
-        sure = sure or lead.sure
-    return Lead(tuple(bare), inside, sure)

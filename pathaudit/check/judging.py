@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.check.covers_leads import Leads, wanted_of
+from pathaudit.check.covers_leads import Leads
+from pathaudit.check.covers_ways import wanted_of
+from pathaudit.check.effects import Effect, effect_of
 from pathaudit.check.gating import OPEN, GateProof, gate_of
 from pathaudit.check.iterations import Blocked, Breach, CoversMonitor, Kept, Unfollowed
 from pathaudit.check.subjects import Subject
@@ -43,7 +45,8 @@ class Judged(Struct, frozen=True):
 
     ``line`` is where its method begins, ``facts`` hold in all its states, ``ranges`` are those of
     its loops by number. ``cut`` is the gap of an analysis that ran out of budget, ``gate`` what
-    keeps the method from running with the feature on.
+    keeps the method from running with the feature on, ``effect`` what happens where layers ran
+    without the event.
     """
 
     subject: Subject
@@ -57,6 +60,7 @@ class Judged(Struct, frozen=True):
     deaf: tuple[Deaf, ...]
     cut: Gap | None
     gate: GateProof = OPEN
+    effect: Effect = Effect()
 
 
 def judge(index: Index, rule: AnyRule | None, subject: Subject) -> Judged:
@@ -85,6 +89,7 @@ def judge(index: Index, rule: AnyRule | None, subject: Subject) -> Judged:
         tuple(_deaf(executor)),
         cut,
         gate_of(index, subject.method) if monitor.breaches and around is None else OPEN,
+        effect_of(index, subject.root, subject.unpacking) if monitor.breaches else Effect(),
     )
 
 

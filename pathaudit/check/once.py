@@ -55,10 +55,16 @@ def _fault(
         entry=symbol,
         message=_message(rule, symbol, item, caller),
         kind=item.kind,
-        severity=Severity.NOTE if item.same else None,
+        severity=Severity.NOTE if item.same or _is_helper(index, item, entry) else None,
         steps=tuple(_steps(index, file, item)),
         architectures=(entry.name,),
     )
+
+
+def _is_helper(index: Index, item: Shadowed, entry: ClassRef) -> bool:
+    """Is it a class that the framework does not ask for, so that only its own file is misled?"""
+    served = {cls.name for cls in index.modules.mro(entry)}
+    return item.kind == "class" and item.name not in served
 
 
 def _message(rule: OnceRule, symbol: str, item: Shadowed, caller: str) -> str:

@@ -15,7 +15,7 @@ from pathaudit.check.explain import (
 )
 from pathaudit.check.iterations import Kept
 from pathaudit.check.judging import Judged, Way
-from pathaudit.conditions import render
+from pathaudit.conditions import both, render
 from pathaudit.paths import Run, plain
 from pathaudit.results import (
     EntryReport,
@@ -109,11 +109,23 @@ def _finding(
         entries=_union(subject.entries for subject in subjects),
         siblings=siblings,
         controls=(),
-        effect=rule.effect if verdict is Verdict.VIOLATED else "",
         why=rule.why,
         fix=rule.use_instead,
         fingerprint=_fingerprint(rule, first.run, ordinals),
+        effect=_effect(rule, first) if live else "",
     )
+
+
+def _effect(rule: CoversRule, case: Case) -> str:
+    """What happens when it bites: other layers may have run with the event on the same path."""
+    if rule.subject != "features":
+        return rule.effect
+    if rule.severity_of(case.judged.subject.method) is Severity.NOTE:
+        return ""
+    facts = case.judged.facts
+    kept = [item for item in case.judged.kept if item.run.function == case.run.function]
+    partly = any(both(item.condition, case.condition, facts) is not None for item in kept)
+    return case.judged.effect.part if partly else case.judged.effect.whole
 
 
 def _receivers(told: list[Case]) -> tuple[Receiver, ...]:

@@ -1,11 +1,11 @@
 """Setters that select layers on an object whose forward never reads what they wrote."""
 
-import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from pathaudit import ir
+from pathaudit.check.effects import unpacking_method
 from pathaudit.check.reads_held import Held
 from pathaudit.check.reads_loads import Load, forward_methods, helper_loads, loads_of, region_of
 from pathaudit.check.reads_stores import defines, stores_in
@@ -171,29 +171,7 @@ def _store(
 
 def _outcome(index: Index, feature: Feature) -> str:
     """Does the served class unpack what it takes for a pair, once the flag is set?"""
-    flags = frozenset(write.name for write in feature.writes if not write.path)
-    for ref in forward_methods(index, feature.entry):
-        function = index.modules.function(ref)
-        if function is None or not loads_of(index, ref, flags):
-            continue
-        for node in ast.walk(function.node):
-            if isinstance(node, ast.If) and _names_flag(node.test, flags):
-                if not any(_unpacks(statement) for statement in node.body):
-                    continue
-                return (
-                    f"{ref.qualname} then unpacks a single tensor as a pair: an error, unless the "
-                    "batch has two rows."
-                )
-    return ""
-
-
-def _names_flag(test: ast.expr, flags: frozenset[str]) -> bool:
-    return isinstance(test, ast.Attribute) and test.attr in flags
-
-
-def _unpacks(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.Assign([ast.Tuple([_, _])], ast.Name()):
-            return True
-        case _:
-            return False
+    unpacking = unpacking_method(index, feature)
+    if not unpacking:
+        return ""
+    return f"loud: {unpacking} unpacks one tensor as a pair; silent in a batch of two rows"

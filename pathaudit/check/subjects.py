@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pathaudit.check.effects import unpacking_method
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write, compile_globs
 from pathaudit.index.features import LISTED
 from pathaudit.index.syntax import parameters
@@ -24,7 +25,8 @@ REACHED_DEPTH = 4
 class Subject(Struct, frozen=True, eq=False):
     """One method to execute, for one set of stores; classes that share the answer share it.
 
-    ``method`` is the entry method's name. ``dormant`` where no setter exists.
+    ``method`` is the entry method's name. ``dormant`` where no setter exists. ``unpacking`` is the
+    method of the served class that takes a pair apart while the feature is on.
     """
 
     root: FunctionRef
@@ -36,6 +38,7 @@ class Subject(Struct, frozen=True, eq=False):
     receivers: tuple[str, ...]
     entries: tuple[str, ...]
     dormant: bool
+    unpacking: str = ""
 
 
 class Candidate(Struct, frozen=True):
@@ -210,6 +213,7 @@ def _merge(group: list[Subject]) -> Subject:
         tuple(sorted({name for item in group for name in item.receivers})),
         tuple(sorted({name for item in group for name in item.entries})),
         first.dormant,
+        max(item.unpacking for item in group),
     )
 
 
@@ -221,7 +225,9 @@ def _armed(index: Index, entry: ClassRef, feature: Feature) -> Iterator[Subject]
         for instance in index.at(entry, path):
             stacks = _stacks_below(index, instance, writes)
             if stacks:
-                yield from _roots(index, entry, instance, writes, stacks, feature.setter)
+                unpacking = unpacking_method(index, feature)
+                for found in _roots(index, entry, instance, writes, stacks, feature.setter):
+                    yield replace(found, unpacking=unpacking)
 
 
 def _prefixes(writes: tuple[Write, ...]) -> list[tuple[str, ...]]:

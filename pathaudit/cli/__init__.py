@@ -4,9 +4,11 @@ import click
 
 from pathaudit import __version__
 from pathaudit.cli.cache import cache
+from pathaudit.cli.diff import diff
 from pathaudit.cli.explain import explain
 from pathaudit.cli.graph import graph
 from pathaudit.cli.group import Program
+from pathaudit.cli.history import history
 from pathaudit.cli.rules import rules
 from pathaudit.cli.scan import scan
 
@@ -35,6 +37,8 @@ def main() -> None:
 
 main.add_command(scan)
 main.add_command(graph)
+main.add_command(diff)
+main.add_command(history)
 main.add_command(explain)
 main.add_command(rules)
 main.add_command(cache)

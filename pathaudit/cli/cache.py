@@ -3,6 +3,7 @@
 import click
 
 from pathaudit.cli.group import Program
+from pathaudit.cli.options import RELEASES
 from pathaudit.errors import UsageError
 
 EXAMPLES = """
@@ -19,6 +20,7 @@ def cache() -> None:
 
     A scan keeps its answers in the user's cache folder, or in the one that PATHAUDIT_CACHE_DIR
     names, with what each depends on. An answer is used again only where all of that is unchanged.
+    Releases and archives are kept there too, unpacked.
     """
 
 
@@ -26,15 +28,18 @@ def cache() -> None:
 def info() -> None:
     """Print where answers are kept, and how much."""
     from pathaudit.cache import open_cache
+    from pathaudit.sources.releases import Releases
 
     kept = open_cache()
     found = kept.info()
     kept.close()
+    archives, size = Releases(kept.path.parent / RELEASES).size()
     rows = (
         ("file", found.path),
         ("size", f"{found.size / 2**20:.1f} MiB"),
         ("trees", f"{found.states:,}"),
         ("answers", f"{found.answers:,}"),
+        ("releases", f"{archives:,} in {size / 2**20:.1f} MiB"),
     )
     for name, value in rows:
         click.echo(f"{name:8} {value}")
@@ -46,10 +51,15 @@ def info() -> None:
 def clear() -> None:
     """Delete all that is kept; the next scan is a cold one."""
     from pathaudit.cache import open_cache
+    from pathaudit.sources.releases import Releases
 
     kept = open_cache()
+    releases = Releases(kept.path.parent / RELEASES)
     try:
-        size = kept.clear()
+        size = kept.clear() + releases.size()[1]
+        releases.clear()
     except OSError as error:
-        raise UsageError(f"{kept.path}: cannot be deleted: {error.strerror}") from error
+        raise UsageError(
+            f"{error.filename or kept.path}: cannot be deleted: {error.strerror}"
+        ) from error
     click.echo(f"deleted {size / 2**20:.1f} MiB")

@@ -4,11 +4,19 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 import click
 
-from pathaudit.cli.options import color_option, open_inputs, output_option
+from pathaudit.cli.options import (
+    Reach,
+    color_option,
+    open_inputs,
+    output_option,
+    source_options,
+)
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
 
 if TYPE_CHECKING:
     from pathaudit.results import GraphView
+    from pathaudit.ruleset import Ruleset
+    from pathaudit.sources import SourceTree
 
 Format = Literal["text", "dot", "mermaid", "json"]
 
@@ -18,6 +26,7 @@ Examples:
   pathaudit graph DeepseekV3ForCausalLM       the installed sglang
   pathaudit graph DeepseekV3ForCausalLM.forward_split_prefill
   pathaudit graph Qwen3MoeForCausalLM --tree ~/src/sglang
+  pathaudit graph Qwen3MoeForCausalLM --tree git:v0.5.6 --repo ~/src/sglang
   pathaudit graph Qwen3MoeForCausalLM --only skipped-aux-capture --depth 1
   pathaudit graph Qwen3MoeForCausalLM --format dot | dot -Tsvg -o qwen3.svg
 """
@@ -26,7 +35,7 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("entry")
 @click.option(
-    "--tree", metavar="TREE", help="A directory that holds the package, not the installed one."
+    "--tree", metavar="TREE", help="A tree as for scan, instead of the installed package."
 )
 @click.option(
     "--format",
@@ -47,6 +56,7 @@ Examples:
     help="What to show: layers, all, or the places that a rule judges.",
 )
 @output_option("graph")
+@source_options
 @color_option
 def graph(
     entry: str,
@@ -56,6 +66,7 @@ def graph(
     depth: int | None,
     only: str,
     output: str | None,
+    reach: Reach,
     color: Color,
 ) -> None:
     """Show which code runs the layers of a served class.
@@ -67,7 +78,8 @@ def graph(
     """
     if output is not None:
         check_output(output)
-    view = _draw(tree, entry, only, depth)
+    source, ruleset = open_inputs(tree, reach=reach)
+    view = _draw(source, ruleset, entry, only, depth)
 
     def render(out: TextIO) -> None:
         _render(view, out, form, color)
@@ -75,9 +87,9 @@ def graph(
     write_report(output, render)
 
 
-def _draw(tree: str | None, entry: str, only: str, depth: int | None) -> "GraphView":
-    source, ruleset = open_inputs(tree)
-
+def _draw(
+    source: "SourceTree", ruleset: "Ruleset", entry: str, only: str, depth: int | None
+) -> "GraphView":
     # Parsing is the slowest thing to import, and the mistakes above need none of it.
     from pathaudit.graph import graph
 

@@ -1,8 +1,9 @@
 """Options that several commands have, and what they open."""
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast, get_args
 
 import click
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pathaudit.sources import SourceTree
 
 FRAMEWORK = "sglang"
+RELEASES = "releases"  # the folder beside the answers that archives are unpacked to
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -39,6 +41,46 @@ def means_options(command: Command) -> Command:
     return jobs(cache(command))
 
 
+class Reach(NamedTuple):
+    """How to get at trees, as ``source_options`` say; if ``quiet``, nothing tells what is done."""
+
+    repo: str | None = None
+    overlay: str | None = None
+    offline: bool = False
+    quiet: bool = False
+
+
+def source_options(command: Command) -> Command:
+    """``--repo``, ``--with`` and ``--offline``, for a command that opens trees: one ``reach``."""
+
+    @wraps(command)
+    def gathered(
+        *given: object, repo: str | None, overlay: str | None, offline: bool, **others: object
+    ) -> None:
+        command(*given, reach=Reach(repo, overlay, offline), **others)
+
+    repository = click.option(
+        "--repo", metavar="DIR", help="The repository of git:REV, not that of the current folder."
+    )
+    over = click.option(
+        "--with", "overlay", metavar="DIR", help="Lay a folder over the tree, such as own models."
+    )
+    offline = click.option(
+        "--offline", is_flag=True, help="Download nothing; use the releases that are kept."
+    )
+    return cast(Command, repository(over(offline(gathered))))
+
+
+NEAR = Reach()
+
+own_rules_option = click.option(
+    "--rules",
+    "own",
+    metavar="DIR",
+    multiple=True,
+    help="Check the rules of a directory of your own, too; repeatable.",
+)
+
 color_option = click.option(
     "--color",
     type=click.Choice(get_args(Color)),
@@ -48,30 +90,60 @@ color_option = click.option(
 )
 
 
-def open_inputs(target: str | None) -> "tuple[SourceTree, Ruleset]":
-    """Open a source tree, the installed package without a ``target``, and load the shipped rules.
+def open_inputs(
+    target: str | None, rules: tuple[str, ...] = (), reach: Reach = NEAR
+) -> "tuple[SourceTree, Ruleset]":
+    """Open a source tree, the installed package without a ``target``, and load rules by their id.
 
-    Raises ``SourceError`` or ``RuleError`` where that fails.
+    Raises ``SourceError``, ``RuleError`` or ``UsageError`` where that fails.
     """
-    from pathaudit.sources import open_source
-
-    ruleset = load_rules((), ())
-    return open_source(target, ruleset.profile.package), ruleset
+    ruleset = load_rules(rules, ())
+    return open_tree(target, ruleset, reach), ruleset
 
 
-def open_targets(targets: tuple[str, ...], package: str) -> "tuple[SourceTree, tuple[str, ...]]":
+def open_tree(target: str | None, ruleset: "Ruleset", reach: Reach = NEAR) -> "SourceTree":
+    """Open a source tree, to be audited with some rules; raises as ``open_inputs``."""
+    from pathaudit.cache import cache_path
+    from pathaudit.sources import Access, open_source
+
+    access = Access(
+        repository=reach.repo,
+        overlay=reach.overlay,
+        models=ruleset.profile.model_folder,
+        keep=cache_path().parent / RELEASES,
+        offline=reach.offline,
+        tell=_say_nothing if reach.quiet else _say,
+    )
+    return open_source(target, ruleset.profile.package, access)
+
+
+def _say(text: str) -> None:
+    from pathaudit.reporters.escaping import visible
+
+    click.echo(f"pathaudit: {visible(text)}", err=True)
+
+
+def _say_nothing(_: str) -> None:
+    return
+
+
+def open_targets(
+    targets: tuple[str, ...], ruleset: "Ruleset", reach: Reach = NEAR
+) -> "tuple[SourceTree, tuple[str, ...]]":
     """Open a source tree, or that which some files belong to; the paths in it to ask about.
 
     Raises ``SourceError`` or ``UsageError`` where that fails.
     """
-    from pathaudit.sources import open_files, open_source
+    from pathaudit.sources import open_files
 
     files = [target for target in targets if target.endswith(".py")]
+    if files and reach.overlay is not None:
+        raise UsageError("--with goes with a tree, not with files", "name the tree")
     if files:
-        return open_files(files, package)
+        return open_files(files, ruleset.profile.package)
     if len(targets) > 1:
         raise UsageError(f"{targets[1]}: only one tree can be scanned", "or name its files")
-    return open_source(targets[0] if targets else None, package), ()
+    return open_tree(targets[0] if targets else None, ruleset, reach), ()
 
 
 def load_rules(chosen: tuple[str, ...], own: tuple[str, ...]) -> "Ruleset":

@@ -57,9 +57,12 @@ def means_of_work(*, jobs: int | None, cached: bool, quiet: bool) -> "Iterator[M
 
     Without a number of ``jobs``, as many as there are processors.
     """
+    import gc
     import os
 
     from pathaudit.audit import Means
+
+    gc.disable()
     from pathaudit.cache import open_cache
 
     cache = open_cache() if cached else None
@@ -68,6 +71,8 @@ def means_of_work(*, jobs: int | None, cached: bool, quiet: bool) -> "Iterator[M
     try:
         yield Means(jobs or os.cpu_count() or 1, cache, meter.tell if shown else None)
     finally:
+        gc.freeze()  # to look at all of it once more takes longer than a warm scan
+        gc.enable()
         meter.erase()
         if cache is not None:
             cache.close()

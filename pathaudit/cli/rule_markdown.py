@@ -39,6 +39,7 @@ def _page(rules: Ruleset, rule: Rule) -> Iterator[str]:
         yield "\n".join((f"{fence}python", *lines, fence))
     yield from _section("Use instead", rule.use_instead)
     yield from _section("Where it stands", _sentence(_line(rule.at)))
+    yield from _section("When it bites", rule.effect)
     yield from _section("Known limits", rule.limits)
     if rule.references:
         yield "## References"

@@ -25,6 +25,7 @@ def rule_lines(rules: Ruleset, rule: Rule, page: Page) -> Iterator[Line]:
     yield from _section("Why", rule.why, page)
     yield from _example(rules, rule, page)
     yield from _section("Use instead", rule.use_instead, page)
+    yield from _section("When it bites", rule.effect, page)
     yield from _section("Known limits", rule.limits, page)
     if rule.references:
         yield from _heading("References")

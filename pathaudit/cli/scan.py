@@ -1,17 +1,21 @@
 """``pathaudit scan``: which paths break a rule?"""
 
-import re
 import time
 from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, get_args
 
 import click
 
+from pathaudit.cli.baselines import Baselines, baseline_options
+from pathaudit.cli.excerpts import excerpts
 from pathaudit.cli.options import (
+    Reach,
     color_option,
     load_rules,
     means_options,
     open_targets,
     output_option,
+    own_rules_option,
+    source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
 from pathaudit.cli.served import served_class
@@ -40,6 +44,9 @@ EXAMPLES = """
 Examples:
   pathaudit scan                              the installed sglang
   pathaudit scan ~/src/sglang                 a checkout
+  pathaudit scan git:v0.5.6 --repo ~/src/sglang
+  pathaudit scan sglang==0.5.9                a release, read from its wheel
+  pathaudit scan --with my_models             with models of your own
   pathaudit scan --entry DeepseekV3ForCausalLM
   pathaudit scan --config path/to/config.json   the class that serves a model
   pathaudit scan sglang/srt/models/llama.py   what depends on a file
@@ -54,13 +61,7 @@ Examples:
 @click.option(
     "--rule", "chosen", metavar="ID", multiple=True, help="Check only this rule; repeatable."
 )
-@click.option(
-    "--rules",
-    "own",
-    metavar="DIR",
-    multiple=True,
-    help="Check the rules of a directory of your own, too; repeatable.",
-)
+@own_rules_option
 @click.option("--entry", metavar="ARCHITECTURE", help="Audit only this served class.")
 @click.option(
     "--config", metavar="FILE", help="Audit only the class that a model's config.json names."
@@ -82,7 +83,9 @@ Examples:
     help="The form of the report.",
 )
 @output_option("report")
+@source_options
 @means_options
+@baseline_options
 @click.option("--verbose", is_flag=True, help="Show what holds and where, and all gaps, too.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
 @color_option
@@ -99,15 +102,18 @@ def scan(
     strict: bool,
     form: Format,
     output: str | None,
+    known: Baselines,
     verbose: bool,
     quiet: bool,
     color: Color,
+    reach: Reach,
     jobs: int | None,
     no_cache: bool,
 ) -> None:
     """Find the paths that break a rule.
 
-    TREE is a directory: a checkout, a site-packages folder, or the package itself. Without it the
+    TREE is a directory (a checkout, a site-packages folder, the package itself), a git revision
+    such as git:v0.5.6, a release such as sglang==0.5.9, a wheel or a source archive. Without it the
     installed package is read. With FILES of a tree, only the classes whose paths depend on one of
     them are audited. A finding says where the path leaves, on which condition, and which
     layers it concerns; findings that are reachable and as severe as --fail-on fail the run.
@@ -118,19 +124,18 @@ def scan(
     started = time.perf_counter()
     if output is not None:
         check_output(output)
+    known.read()
     if config is not None:
         entry = _only_entry(entry, served_class(config))
     ruleset = load_rules(chosen, own)
-    source, files = open_targets(targets, ruleset.profile.package)
+    source, files = open_targets(targets, ruleset, reach._replace(quiet=quiet))
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         report = audit(source, ruleset, entry=entry, files=files, means=means)
+    report = known.use(report, source, whole=entry is None and not files)
 
     def render(out: TextIO) -> None:
-        if form == "json":
-            _render_json(report, out)
-        else:
-            shown = Shown(verbose, entry is not None, color, started)
-            _render_text(source, report, out, shown)
+        shown = Shown(verbose, entry is not None, color, started)
+        _render(source, report, out, shown if form == "text" else None)
 
     if output is not None or not quiet:
         write_report(output, render)
@@ -143,40 +148,23 @@ def _only_entry(entry: str | None, named: str) -> str:
     return named
 
 
-def _render_json(report: "Report", out: TextIO) -> None:
-    from pathaudit.reporters import json
+def _render(source: "SourceTree", report: "Report", out: TextIO, shown: Shown | None) -> None:
+    """Write the text with what is to be shown, or JSON, which has everything."""
+    from pathaudit.reporters import json, text
 
-    json.render(report, out)
-
-
-def _render_text(source: "SourceTree", report: "Report", out: TextIO, shown: Shown) -> None:
-    from pathaudit.reporters import text
-
+    if shown is None:
+        json.render(report, out)
+        return
     text.render(
         report,
         out,
-        excerpts={
-            file: _excerpt(source, file, lines) for file, lines in text.lines_wanted(report).items()
-        },
+        excerpts=excerpts(source, text.lines_wanted(report)),
         width=columns(out),
         color=wants_color(shown.color, out),
         verbose=shown.verbose,
         positive=shown.positive,
         seconds=time.perf_counter() - shown.started,
     )
-
-
-def _excerpt(source: "SourceTree", file: str, wanted: frozenset[int]) -> dict[int, str]:
-    """Return lines of a file by number; none of a file that cannot be read any more."""
-    from pathaudit.errors import SourceError
-
-    try:
-        text = source.text(file)
-    except SourceError:
-        return {}
-    # Only these end a line of Python: not a form feed, nor what str.splitlines also splits at.
-    lines = enumerate(re.split(r"\r\n|\r|\n", text), start=1)
-    return {number: line for number, line in lines if number in wanted}
 
 
 def _fails(report: "Report", fail_on: FailOn, strict: bool) -> bool:

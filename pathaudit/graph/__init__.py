@@ -34,9 +34,9 @@ def graph(
 ) -> GraphView:
     """The graph of ``entry``, a served class or ``Class.method``.
 
-    ``only`` is ``layers``, ``all`` or a rule, whose verdicts are shown then; otherwise those of
-    the first rule are. ``depth`` bounds the calls that are followed. Raises ``UsageError`` for an
-    entry or a rule that does not exist.
+    ``only`` is ``layers``, ``all`` or a rule about layers, whose verdicts are shown then; otherwise
+    those of the first such rule are. ``depth`` bounds the calls that are followed. Raises
+    ``UsageError`` for an entry or a rule that does not exist.
     """
     rule = _rule(rules, only)
     name, _, method = entry.partition(".")

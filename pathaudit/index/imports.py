@@ -48,7 +48,7 @@ def _imports(tree: SourceTree, file: str) -> Iterator[str]:
         return
     for match in _IMPORT.finditer(text):
         for dotted in _dotted(file, match):
-            parts = dotted.split(".")
+            parts = tree.here(dotted).split(".")
             for depth in range(1, len(parts) + 1) if parts[0] == tree.package else ():
                 base = "/".join(parts[:depth])
                 yield from (x for x in (f"{base}.py", f"{base}/__init__.py") if x in tree)

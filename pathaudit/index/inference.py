@@ -2,6 +2,7 @@
 
 import ast
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from pathaudit.index.outline import FunctionOutline
@@ -190,12 +191,11 @@ class Inference(ABC):
                 function = self._modules.function(ref)
                 if function is None:
                     return UNKNOWN
-                return self.returned(function.node, Scope(ref.file, function=function))
+                return self.returned(function.returns, Scope(ref.file, function=function))
             case _:
                 return UNKNOWN
 
-    def returned(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> Types:
-        values = returns(node)
+    def returned(self, values: Sequence[ast.expr], scope: Scope) -> Types:
         return union(self.evaluate(value, scope) for value in values) if values else UNKNOWN
 
     def _constructor(self, text: str) -> StackConstructor | None:
@@ -222,7 +222,7 @@ class Inference(ABC):
                         (name, union(self._assigned(value, scope) for value in values))
                         for name, values in inner.items()
                     )
-                    return self.returned(statement, with_names(scope, names))
+                    return self.returned(returns(statement), with_names(scope, names))
         made = [
             Types((Instance(item.cls),)) if isinstance(item, ClassType) else UNKNOWN
             for item in self.evaluate(maker, scope).items
@@ -294,5 +294,5 @@ class Inference(ABC):
                 parts.append(UNKNOWN)
                 continue
             inner = Scope(item.ref.file, function=function)
-            parts += [self.item(value, position, inner) for value in returns(function.node)]
+            parts += [self.item(value, position, inner) for value in function.returns]
         return union(parts) if parts else UNKNOWN

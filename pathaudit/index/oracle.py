@@ -10,7 +10,6 @@ from pathaudit.index.resolve import (
     FunctionRef,
     Modules,
 )
-from pathaudit.index.syntax import base_init_call
 from pathaudit.index.types import UNKNOWN, FunctionType, Instance, Scope, StackType, Types, union
 from pathaudit.ruleset import Stacks
 
@@ -59,7 +58,7 @@ class TypeOracle(Inference):
     def _property(self, instance: Instance, cls: ClassRef, method: FunctionOutline) -> Types:
         if any(name.endswith("property") for name in method.decorators):
             scope = Scope(cls.file, instance, cls, method)
-            return self.returned(method.node, scope)
+            return self.returned(method.returns, scope)
         return Types((FunctionType(FunctionRef(cls.file, method.qualname)),))
 
     def _stored(self, instance: Instance, cls: ClassRef, store: AttributeStore) -> Types:
@@ -104,7 +103,7 @@ class TypeOracle(Inference):
             return instance.bindings
         for ref in order[: order.index(cls)][::-1] if cls in order else ():
             scope = self._method_scope(instance, ref, "__init__")
-            call = base_init_call(scope.function.node) if scope and scope.function else None
+            call = scope.function.base_init if scope and scope.function else None
             if call is not None and scope is not None:
                 return self.bind(cls, call, scope)
         return ()

@@ -6,15 +6,18 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from pathaudit import ir
 from pathaudit.index.shadows import Shadowed, find_shadowed
 from pathaudit.index.syntax import (
     Assigned,
     Definition,
     appended,
+    base_init_call,
     first_line,
     local_assignments,
     parse,
     parse_definition,
+    returns,
 )
 from pathaudit.sources import split_lines
 
@@ -56,6 +59,8 @@ class FunctionOutline:
         self.line = node.lineno
         self.last = node.end_lineno or node.lineno
         self._lines = lines
+        # Kept by whoever lowers the function first: it depends on nothing but the text.
+        self.lowered: ir.Function | None = None
 
     @cached_property
     def node(self) -> Definition:
@@ -79,6 +84,16 @@ class FunctionOutline:
     def locals(self) -> dict[str, list[Assigned]]:
         """What each name is assigned anywhere inside the function."""
         return local_assignments(self.node)
+
+    @cached_property
+    def returns(self) -> list[ast.expr]:
+        """What the function returns, in any place."""
+        return returns(self.node)
+
+    @cached_property
+    def base_init(self) -> ast.Call | None:
+        """The call of a base's constructor, in a constructor."""
+        return base_init_call(self.node)
 
     @cached_property
     def appended(self) -> tuple[tuple[str, tuple[ast.For, ...], ast.expr], ...]:

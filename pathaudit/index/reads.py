@@ -44,6 +44,7 @@ class Outlines:
     def __init__(self, tree: SourceTree) -> None:
         self.tree = tree
         self._known: dict[str, ModuleOutline | Gap] = {}
+        self._found: dict[Search, tuple[str, ...]] = {}
 
     @cached_property
     def paths(self) -> frozenset[str]:
@@ -60,6 +61,12 @@ class Outlines:
         if file not in self._known:
             self._known[file] = self._load(file)
         return self._known[file]
+
+    def search(self, asked: Search) -> tuple[str, ...]:
+        """The files that a search finds, in order."""
+        if asked not in self._found:
+            self._found[asked] = search(self.tree, asked)
+        return self._found[asked]
 
     def _load(self, file: str) -> ModuleOutline | Gap:
         try:

@@ -11,7 +11,7 @@ from pathaudit.index.outline import (
     ImportedSymbol,
     ModuleOutline,
 )
-from pathaudit.index.reads import Found, Outlines, Reads, Search, search
+from pathaudit.index.reads import Found, Outlines, Reads, Search
 from pathaudit.results import Gap
 
 RESOLUTION_DEPTH = 20
@@ -87,7 +87,7 @@ class Modules:
     def find(self, globs: tuple[str, ...], text: str) -> tuple[str, int] | None:
         """Where a text first occurs under some globs: the file, and the line from 1."""
         asked = Search(globs, text)
-        files = search(self.tree, asked)
+        files = self._outlines.search(asked)
         self._found.add(Found(asked, files))
         for path in files:
             try:
@@ -165,7 +165,7 @@ class Modules:
     def absolute(self, file: str, symbol: ImportedSymbol) -> str:
         """The absolute module name that an import in ``file`` asks for."""
         if not symbol.level:
-            return symbol.module
+            return self.tree.here(symbol.module)
         parts = file.removesuffix(".py").split("/")
         package = parts[: len(parts) - symbol.level]
         return ".".join([*package, *([symbol.module] if symbol.module else [])])

@@ -3,7 +3,6 @@
 import ast
 import warnings
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
 from msgspec import Struct
 
@@ -57,13 +56,12 @@ def dotted_name(node: ast.expr) -> str:
             return ""
 
 
-@lru_cache(maxsize=4096)  # factories of modules are asked again for each object they make
-def returns(node: ast.AST) -> tuple[ast.expr, ...]:
-    return tuple(
+def returns(node: ast.AST) -> list[ast.expr]:
+    return [
         statement.value
         for statement in ast.walk(node)
         if isinstance(statement, ast.Return) and statement.value is not None
-    )
+    ]
 
 
 class Assigned(Struct, frozen=True, eq=False):

@@ -48,8 +48,10 @@ class Interest(Struct, frozen=True):
     methods that run it. ``switches``: attributes that an arming setter writes. ``carriers``:
     parameters that hold something followed. ``returns``: does anybody use what the function
     returns? ``touches``: does a method of the receiver matter, and ``gives``: does it return a
-    layer? ``collects``: does a class collect? ``makes``: does a function make what must stand
-    around a run?
+    layer? ``collects``: does a class collect? ``results``: calls, by ``id``, whose result is
+    followed; ``wanted``: names to keep whatever they hold; ``whole``: nothing is left out at the
+    end. Without ``lists`` an empty list is nothing to follow. ``makes``: does a function make what
+    must stand around a run?
     """
 
     stacks: frozenset[str]
@@ -64,6 +66,10 @@ class Interest(Struct, frozen=True):
     gives: Callable[[str], bool]
     collects: Callable[[str], bool]
     makes: Callable[[ir.Expression], bool]
+    results: frozenset[int] = frozenset()
+    wanted: frozenset[str] = frozenset()
+    whole: bool = False
+    lists: bool = True
 
 
 class Carriers:
@@ -113,7 +119,9 @@ class Carriers:
             case ir.Boolean(_, operands):
                 return any(self.holds(operand) for operand in operands)
             case ir.Collection(_, items):
-                return not items or any(self.item_holds(item) for item in items)
+                if not items:
+                    return self.interest.lists
+                return any(self.item_holds(item) for item in items)
             case ir.Mapping(_, values):
                 return any(self.item_holds(value) for value in values)
             case ir.Binary("*", ir.Collection("list"), _):
@@ -163,13 +171,15 @@ class Carriers:
         return self.holds(node)
 
     def _call_holds(self, node: ir.Call) -> bool:
+        if id(node) in self.interest.results:
+            return True
         name = last_name(node.function)
         if self.interest.makes(node.function):
             return True
         if name in PASSING:
             return any(self.holds(argument.value) for argument in node.arguments)
         if isinstance(node.function, ir.Name) and name == "list" and not node.arguments:
-            return True
+            return self.interest.lists
         if isinstance(node.function, ir.Attribute) and name in ("get", "pop"):
             return self.holds(node.function.value)  # of what `**kwargs` received
         if self._is_own_method(node.function) and self.interest.gives(name):
@@ -187,7 +197,7 @@ class Carriers:
 
     def matters(self, node: ir.Call) -> bool:
         """May this call be an event, or lead to one?"""
-        if self.is_event(node):
+        if id(node) in self.interest.results or self.is_event(node):
             return True
         function = node.function
         if last_name(function) in READING | PASSING:

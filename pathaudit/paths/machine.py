@@ -134,6 +134,7 @@ class Machine(ABC):
         self._giving: dict[tuple[Instance, str], bool] = {}
         self._loop_numbers = 0
         self._steps = 0
+        self.allowed = STEPS
         # The states at which a `try` that is being executed may be left, innermost last.
         self.catching: list[tuple[Frame, list[State]]] = []
 
@@ -165,9 +166,10 @@ class Machine(ABC):
             if outline is None or found is None:
                 return None
             try:
-                function = lower_function(outline.lines, found.node)
+                function = found.lowered or lower_function(outline.lines, found.node)
             except LoweringError as error:
                 raise BudgetExceeded(str(error), ref.file, found.line) from error
+            found.lowered = function
             interest = self.interest(ref, function, receiver, carriers, returns=call is not None)
             interest = replace(interest, stacks=interest.stacks | held)
             self._plans[key] = (function, plan_function(function, interest))
@@ -295,8 +297,8 @@ class Machine(ABC):
     def spend(self, frame: Frame, line: int, count: int) -> None:
         """Count executed statements against the budget."""
         self._steps += count
-        if self._steps > STEPS:
-            raise BudgetExceeded(f"more than {STEPS} steps", frame.place.file, line)
+        if self._steps > self.allowed:
+            raise BudgetExceeded(f"more than {self.allowed} steps", frame.place.file, line)
 
     def merged(self, states: Iterable[State], frame: Frame, line: int) -> list[State]:
         """Merge states; too many that cannot be merged end the analysis."""

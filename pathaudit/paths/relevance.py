@@ -54,7 +54,7 @@ class _Planner:
         self._function = function
         self._interest = interest
         self._carriers = Carriers(function, interest)
-        self._names: set[str] = set()
+        self._names: set[str] = set(interest.wanted)
         self._chains: set[str] = set()
         self._relevant: set[int] = set()
         self._splits: set[int] = set()
@@ -296,6 +296,8 @@ class _Planner:
 
         None where the function returns something that is followed.
         """
+        if self._interest.whole:
+            return 0
         returned = (
             item.value
             for item in self._all

@@ -1,17 +1,20 @@
 """Answers for programs: JSON, the same bytes for the same answer, and its schema."""
 
 import json
-from typing import TextIO
+from typing import TextIO, TypeAlias
 
 import msgspec
 
 from pathaudit.results import GraphView, Report
+from pathaudit.results.versions import History, ReportDiff
+
+Answer: TypeAlias = Report | GraphView | ReportDiff | History
 
 _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")
 
 
-def render(answer: Report | GraphView, out: TextIO) -> None:
-    """Write a report or a graph to ``out``, indented by two spaces and ended by a newline.
+def render(answer: Answer, out: TextIO) -> None:
+    """Write an answer to ``out``, indented by two spaces and ended by a newline.
 
     The text is ASCII without control characters, so that names from the audited code reach no
     terminal unescaped and an undecodable file name (a lone surrogate) cannot break the output.
@@ -20,7 +23,7 @@ def render(answer: Report | GraphView, out: TextIO) -> None:
     out.write(json.dumps(_ordered(fields), indent=2).replace("\x7f", "\\u007f") + "\n")
 
 
-def schema(kind: type[Report] | type[GraphView] = Report) -> dict[str, object]:
+def schema(kind: type[Answer] = Report) -> dict[str, object]:
     """Return the JSON Schema (draft 2020-12) of what ``render`` writes for a kind of answer."""
     definitions: dict[str, dict[str, object]] = msgspec.json.schema(kind)["$defs"]
     for definition in definitions.values():
@@ -49,4 +52,5 @@ def _require_all(definition: dict[str, object]) -> None:
 
 def _ordered(fields: dict[str, object]) -> dict[str, object]:
     """Put the fields that a reader looks for first in front, in the order of the documentation."""
-    return {name: fields[name] for name in _FIRST if name in fields} | fields
+    first = _FIRST if "findings" in fields else _FIRST[:3]
+    return {name: fields[name] for name in first if name in fields} | fields

@@ -11,6 +11,7 @@ from typing import TextIO
 
 from pathaudit.reporters.diagnostics import Block, block_lines, marked_spots
 from pathaudit.reporters.escaping import visible
+from pathaudit.reporters.known import known_lines
 from pathaudit.reporters.phrases import (
     REACHES,
     counted,
@@ -83,6 +84,7 @@ def _lines(report: Report, page: Page, positive: bool, seconds: float | None) ->
     yield from _shortened([block for block in blocks if block.form == "short"], page)
     if positive:
         yield from _entries(report.entries, page)
+    yield from known_lines(report, page)
     yield from _gaps(report.gaps, page)
     yield from _summary(report, page, seconds)
 

@@ -21,6 +21,7 @@ from pathaudit.ruleset.profile import (
     Gate,
     Hook,
     Modules,
+    Pipeline,
     Placeholder,
     Profile,
     Reductions,
@@ -41,6 +42,7 @@ from pathaudit.ruleset.rules import (
     ReadsRule,
     Rule,
     Ruleset,
+    ShapeRule,
 )
 
 __all__ = [
@@ -63,6 +65,7 @@ __all__ = [
     "Hook",
     "Modules",
     "OnceRule",
+    "Pipeline",
     "Placeholder",
     "PrecedesRule",
     "Profile",
@@ -71,6 +74,7 @@ __all__ = [
     "Request",
     "Rule",
     "Ruleset",
+    "ShapeRule",
     "StackConstructor",
     "Stacks",
     "call_pattern",

@@ -19,6 +19,7 @@ from pathaudit.ruleset.rules import (
     CoversRule,
     ReadsRule,
     Ruleset,
+    ShapeRule,
 )
 
 Loaded = TypeVar("Loaded")
@@ -54,7 +55,7 @@ def load_ruleset(
         if name not in known:
             raise UsageError(f"there is no rule {name!r}", hint=_nearest(name, known))
     chosen = tuple(known[name] for name in sorted(known) if not only or name in only)
-    return Ruleset(profile=profile, rules=chosen, directory=str(directory))
+    return Ruleset(profile=profile, rules=chosen, directory=str(directory), known=tuple(known))
 
 
 def load_own_rules(directory: Path, shipped: Path) -> Ruleset:
@@ -176,6 +177,13 @@ def _names(rule: AnyRule, profile: Profile) -> Iterator[_Names]:
             yield "require", "the profile has no event", (rule.require,), profile.events
         case ReadsRule():
             yield "collects", "the profile has no event", (rule.collects,), profile.events
+        case ShapeRule():
+            known = profile.assumptions
+            single = (profile.pipeline.single,) if profile.pipeline is not None else ()
+            yield "kind", "the profile's pipeline assumes", single, known
+            yield "collects", "the profile has no event", (rule.collects,), profile.events
+            yield "assume", "the profile has no assumption", rule.assume, known
+            yield "assume_armed", "the profile has no assumption", rule.assume_armed, known
 
 
 def _around_names(rule: CoversRule, profile: Profile) -> Iterator[_Names]:

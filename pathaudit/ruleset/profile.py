@@ -1,6 +1,7 @@
 """What a framework is, as data."""
 
 from fnmatch import fnmatchcase
+from itertools import takewhile
 from typing import Literal
 
 from msgspec import Struct
@@ -92,6 +93,20 @@ class Gate(Struct, frozen=True, forbid_unknown_fields=True):
     unless: Anchor | None = None
 
 
+class Pipeline(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a model is split into pipeline stages.
+
+    ``proxy`` is the class of what a stage that is not the last returns. A served class whose entry
+    method lacks ``parameter`` runs in one stage, of which the assumption ``single`` holds; the code
+    of ``anchor`` says so.
+    """
+
+    proxy: str
+    parameter: str
+    single: str
+    anchor: Anchor
+
+
 class Request(Struct, frozen=True, forbid_unknown_fields=True):
     """What the framework accepts as layer ids for some setters, and the code that says so."""
 
@@ -148,6 +163,14 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     requests: tuple[Request, ...] = ()
     reductions: Reductions = Reductions()
     declarations: dict[str, tuple[str, ...]] = {}
+    pipeline: Pipeline | None = None
+    shared: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def model_folder(self) -> str:
+        """The folder that the first of the globs for models looks into."""
+        folders = self.models[0].split("/")[:-1]
+        return "/".join(takewhile(lambda name: "*" not in name, folders))
 
     def is_draft(self, class_name: str, file: str) -> bool:
         """Is this a draft model, by the names the framework gives them?"""

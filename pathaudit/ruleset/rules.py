@@ -20,6 +20,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_fi
     message: str
     at: str = ""
     why: str = ""
+    effect: str = ""
     use_instead: str = ""
     limits: str = ""
     references: tuple[str, ...] = ()
@@ -38,8 +39,8 @@ class CoversRule(Rule, frozen=True, kw_only=True, tag="covers"):
     ``declared`` names the declaration that served classes make: for ``layers`` those classes are
     judged, for ``drafts`` their drafts, whose message may use ``{target}``.
 
-    ``effect`` is what happens when a finding bites; ``effect_attributed`` where the event happens
-    inside what ``attributes`` makes, an event of the profile.
+    ``effect_attributed`` is what happens when a finding bites where the event happens inside what
+    ``attributes`` makes, an event of the profile; ``effect`` where it does not.
     """
 
     subject: Literal["features", "layers", "drafts"]
@@ -49,7 +50,6 @@ class CoversRule(Rule, frozen=True, kw_only=True, tag="covers"):
     assume: tuple[str, ...] = ()
     declared: str = ""
     attributes: str = ""
-    effect: str = ""
     effect_attributed: str = ""
 
 
@@ -130,6 +130,18 @@ class OnceRule(Rule, frozen=True, kw_only=True, tag="once"):
     files: tuple[str, ...]
 
 
+class ShapeRule(Rule, frozen=True, kw_only=True, tag="shape"):
+    """What a model returns fits how its callers unpack it.
+
+    ``collects`` names the event that fills what is returned with a feature on; ``assume`` always
+    holds, ``assume_armed`` while a feature is on. ``message`` may use ``{what}``.
+    """
+
+    collects: str
+    assume: tuple[str, ...] = ()
+    assume_armed: tuple[str, ...] = ()
+
+
 AnyRule: TypeAlias = (
     CoversRule
     | CarriesRule
@@ -139,12 +151,14 @@ AnyRule: TypeAlias = (
     | ReadsRule
     | OnceRule
     | PrecedesRule
+    | ShapeRule
 )
 
 
 class Ruleset(Struct, frozen=True):
-    """A profile with the rules to check; rules are sorted by id."""
+    """A profile with the rules to check, sorted by id; ``known`` are the ids of all there are."""
 
     profile: Profile
     rules: tuple[AnyRule, ...]
     directory: str
+    known: tuple[str, ...] = ()

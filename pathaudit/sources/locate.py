@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote, urlsplit
@@ -12,6 +13,8 @@ from msgspec import Struct
 from pathaudit.errors import SourceError
 from pathaudit.sources.listing import folders, holds_python, printable
 from pathaudit.sources.version import metadata
+
+_VERSION = re.compile(r"v?(\d+(?:\.\w+)+)")
 
 
 def find_holder(target: str, package: str) -> str:
@@ -59,12 +62,21 @@ def find_files(targets: Sequence[str], package: str) -> tuple[str, tuple[str, ..
 
 
 def _no_directory(target: str, package: str) -> SourceError:
+    fault = "not a directory, wheel or archive" if os.path.exists(target) else "no such directory"
+    return SourceError(f"{printable(target) or repr(target)}: {fault}", _meant(target, package))
+
+
+def _meant(target: str, package: str) -> str:
+    """Say what may be meant by a name that is no folder."""
     parent, name = os.path.split(target.rstrip("/"))
-    fault = "not a directory" if os.path.exists(target) else "no such directory"
-    close = difflib.get_close_matches(name, folders(parent or os.curdir), n=1)
-    guess = printable(os.path.join(parent, close[0])) if close else ""
-    hint = f"did you mean {guess}?" if guess else f"name a directory that holds {package}/"
-    return SourceError(f"{printable(target) or repr(target)}: {fault}", hint)
+    if version := _VERSION.fullmatch(target):
+        return f"a release is {package}=={version[1]}, a git revision git:{target}"
+    near = difflib.get_close_matches(name, folders(parent or os.curdir), n=1)
+    if near:
+        return f"did you mean {printable(os.path.join(parent, near[0]))}?"
+    if difflib.get_close_matches(target, [package]):
+        return f"did you mean {package}, the installed package?"
+    return f"name a directory that holds {package}/, a git:REVISION, or {package}==VERSION"
 
 
 def _usual_holders(folder: str, package: str) -> Iterator[str]:

@@ -33,17 +33,26 @@ class Span(Struct, frozen=True, order=True):
     end_column: int
 
 
-class Files:
-    """The bytes of known paths; keeps what was read last, but a copy for a process is empty."""
+Fetch = Callable[[str], bytes]
 
-    def __init__(self, paths: frozenset[str], fetch: Callable[[str], bytes]) -> None:
+
+class Files:
+    """The bytes of known paths; keeps what was read last, but a copy for a process is empty.
+
+    ``blobs`` are the blob ids of those paths whose content is known by one before it is read.
+    """
+
+    def __init__(
+        self, paths: frozenset[str], fetch: Fetch, blobs: Mapping[str, str] | None = None
+    ) -> None:
         self.paths = paths
-        self._fetch = fetch
+        self.fetch = fetch
+        self.blobs = blobs or {}
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._size = 0
 
-    def __reduce__(self) -> tuple[type["Files"], tuple[frozenset[str], Callable[[str], bytes]]]:
-        return Files, (self.paths, self._fetch)
+    def __reduce__(self) -> tuple[type["Files"], tuple[frozenset[str], Fetch, Mapping[str, str]]]:
+        return Files, (self.paths, self.fetch, self.blobs)
 
     def read(self, path: str, *, evict: bool) -> bytes:
         """Return the bytes of a path; ``evict`` says whether older ones may be dropped for them."""
@@ -59,7 +68,7 @@ class Files:
         """Return the bytes of a path as they are now, and keep nothing of them."""
         if path not in self.paths:
             raise SourceError(f"{path}: no such file in the source tree")
-        data = self._fetch(path)
+        data = self.fetch(path)
         if len(data) > MAX_FILE_BYTES:
             raise SourceError(f"{path}: too large, more than {MAX_FILE_BYTES:,} bytes")
         return data
@@ -75,7 +84,8 @@ class SourceTree(Struct, frozen=True, eq=False):
     """The Python files of one package, read when asked for; cheap to pickle.
 
     ``label`` is the user's name for it. ``paths`` and ``skipped``, the paths left out with why,
-    are sorted; each path starts with the package: ``sglang/srt/models/llama.py``.
+    are sorted; each path starts with the package: ``sglang/srt/models/llama.py``. ``guests`` are
+    packages that were laid into it: their names, and the modules that they are here.
     """
 
     label: str
@@ -84,9 +94,17 @@ class SourceTree(Struct, frozen=True, eq=False):
     paths: tuple[str, ...]
     skipped: tuple[tuple[str, str], ...]
     _files: Files
+    guests: tuple[tuple[str, str], ...] = ()
 
     def __contains__(self, path: object) -> bool:
         return path in self._files.paths
+
+    def here(self, module: str) -> str:
+        """Return the dotted name that a module has in this tree; a guest's differs from its own."""
+        for name, place in self.guests:
+            if module == name or module.startswith(f"{name}."):
+                return place + module[len(name) :]
+        return module
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; SourceError if it is unknown, unreadable or too large."""
@@ -103,11 +121,21 @@ class SourceTree(Struct, frozen=True, eq=False):
         """
         return _decode(path, self.read(path))
 
+    @property
+    def known_blobs(self) -> Mapping[str, str]:
+        """The blob ids that are known of files before they are read."""
+        return self._files.blobs
+
     def digest(self, path: str) -> str:
-        """Return git's blob id of a file; SourceError as for ``read``."""
-        data = self.read(path)
-        blob = b"blob %d\0" % len(data) + data
-        return hashlib.sha1(blob, usedforsecurity=False).hexdigest()
+        """Return git's blob id of a file; SourceError as for ``read``.
+
+        A file that is kept under its blob id is not read for it, nor found to be too large.
+        """
+        return self.known_blobs.get(path) or blob_id(self.read(path))
+
+    def digest_once(self, path: str) -> str:
+        """As ``digest``, of the file as it is now; nothing is kept, and nothing kept is used."""
+        return self.known_blobs.get(path) or blob_id(self.read_once(path))
 
     def find(self, needle: bytes, under: Iterable[str]) -> tuple[str, ...]:
         """Return those of the given paths of this tree whose bytes contain the needle, in order.
@@ -151,6 +179,11 @@ def split_lines(text: str) -> list[str]:
     A byte order mark is left out, because ``ast`` counts columns without it.
     """
     return _LINE.findall(text.removeprefix("\ufeff"))
+
+
+def blob_id(data: bytes) -> str:
+    """Return the id that git gives to a file of these bytes."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def read_file(holder: str, path: str) -> bytes:

@@ -5,6 +5,7 @@ import contextlib
 import os
 import re
 import warnings
+from collections.abc import Iterable
 
 from pathaudit.errors import SourceError
 from pathaudit.sources.listing import folders
@@ -29,7 +30,11 @@ def _normal(name: str) -> str:
 
 def stated_version(holder: str, package: str) -> str | None:
     """Return the version that the distribution metadata beside the package agree on, if any."""
-    texts = metadata(holder, package, "METADATA", "PKG-INFO")
+    return version_in(metadata(holder, package, "METADATA", "PKG-INFO"))
+
+
+def version_in(texts: Iterable[bytes]) -> str | None:
+    """Return the version that the texts of distribution metadata agree on, if any."""
     stated = {match[1] for text in texts if (match := re.search(rb"(?m)^Version: *(\S+)", text))}
     # Two distributions of one name are the leftovers of an upgrade; the code knows better.
     return stated.pop().decode("utf-8", "replace") if len(stated) == 1 else None

@@ -8,6 +8,7 @@ import gc
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic
@@ -49,8 +50,8 @@ class Crew:
         done: Callable[[int], None],
     ) -> list[Record]:
         """The records of some units, in their order; ``done`` is told how many came in."""
-        if not self._members:
-            self._members = [self._start() for _ in range(self.size)]
+        while len(self._members) < self.size:
+            self._start()
         queues = self._shared_out(stage, items, rule)
         found: dict[int, Record] = {}
         links = [link for _, link in self._members]
@@ -75,12 +76,13 @@ class Crew:
             process.join()
         self._members = []
 
-    def _start(self) -> tuple[BaseProcess, Connection]:
+    def _start(self) -> None:
         ours, theirs = multiprocessing.Pipe()
         process = multiprocessing.Process(target=_serve, args=(theirs, *self._given), daemon=True)
-        process.start()
+        with _interrupts_held():
+            process.start()
+            self._members.append((process, ours))
         theirs.close()
-        return process, ours
 
     def _shared_out(
         self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None
@@ -123,6 +125,19 @@ def _batches(
     for start in range(0, len(positions), _BATCH):
         part = tuple(positions[start : start + _BATCH])
         yield _Batch(stage.run, rule, tuple(items[number] for number in part), part)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """An interrupt between a start and its being noted would leave a process that nobody ends."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(link: Connection, tree: SourceTree, profile: Profile) -> None:

@@ -129,7 +129,7 @@ class Work:
 
     @cached_property
     def _basis(self) -> bytes:
-        return _ENCODER.encode((self.profile, self.tree.package))
+        return _ENCODER.encode((self.profile, self.tree.package, self.tree.guests))
 
 
 def _files_in(item: object) -> frozenset[str]:

@@ -8,7 +8,7 @@ from torch import nn
 from sglang.srt.utils import is_npu
 
 
-class ExampleNorm(nn.Module):
+class ExampleBase(nn.Module):
     """The norm that the model was written with."""
 
     def __init__(self, hidden_size: int, eps: float = 1e-6) -> None:
@@ -26,7 +26,7 @@ class ShadowedForCausalLM(nn.Module):
 
     def __init__(self, config) -> None:
         super().__init__()
-        self.norm = ExampleNorm(config.hidden_size)
+        self.norm = nn.LayerNorm(config.hidden_size)
         self.layers_to_capture = []
 
     # ok: shadowed-hook
@@ -43,9 +43,9 @@ class ShadowedForCausalLM(nn.Module):
         self.layers_to_capture = layer_ids or [2, 20, 37]
 
 
-# A class that is defined again: whoever made the first one now gets this one.
+# A base that is defined again: whoever reads the first one takes it for what runs.
 # expect: shadowed-hook
-class ExampleNorm(nn.Module):
+class ExampleBase(nn.Module):
     def __init__(self, hidden_size: int) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(hidden_size)
@@ -54,7 +54,7 @@ class ExampleNorm(nn.Module):
         return self.norm(hidden_states)
 
 
-class OnceForCausalLM(nn.Module):
+class OnceForCausalLM(ExampleBase):
     """Each name is defined once, or the later definition builds on the earlier one."""
 
     def __init__(self, config) -> None:

@@ -199,6 +199,35 @@ class Summary(Struct, frozen=True, kw_only=True):
     gaps: int
 
 
+class Known(Struct, frozen=True, kw_only=True):
+    """An entry of a baseline: a finding that is accepted as long as it gets no worse.
+
+    ``reason`` is written by people, and says why. There is no line in it, so that it changes only
+    when the finding does.
+    """
+
+    rule: str
+    file: str
+    symbol: str
+    severity: Severity
+    message: str
+    fingerprint: str
+    layers: str = ""
+    verdict: Verdict = Verdict.VIOLATED
+    reach: Reach = Reach.REACHABLE
+    reason: str = ""
+
+
+class BaselineUse(Struct, frozen=True, kw_only=True):
+    """What a baseline did: fingerprints of the findings it accepts, of those that got worse than
+    it says and so are not accepted, and the entries that no longer occur."""
+
+    file: str
+    accepted: tuple[str, ...]
+    worse: tuple[str, ...]
+    unused: tuple[Known, ...]
+
+
 class Report(Struct, frozen=True, kw_only=True):
     """The answer of a scan, in a fixed order: by file, line, rule.
 
@@ -215,6 +244,7 @@ class Report(Struct, frozen=True, kw_only=True):
     summary: Summary
     files: tuple[str, ...] = ()
     inert: tuple[str, ...] = ()
+    baseline: BaselineUse | None = None
     schema: int = 1
 
 

@@ -1,0 +1,153 @@
+"""``pathaudit diff``: what does this upgrade break?"""
+
+import time
+from typing import TYPE_CHECKING, Literal, TextIO, get_args
+
+import click
+
+from pathaudit.cli.excerpts import excerpts
+from pathaudit.cli.options import (
+    Reach,
+    color_option,
+    load_rules,
+    means_options,
+    open_tree,
+    output_option,
+    own_rules_option,
+    source_options,
+)
+from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.status import Status
+
+if TYPE_CHECKING:
+    from pathaudit.results.versions import ReportDiff
+    from pathaudit.sources import SourceTree
+
+Format = Literal["text", "json", "markdown"]
+FailOn = Literal["error", "warning", "note", "never"]
+
+EXAMPLES = """
+\b
+Examples:
+  pathaudit diff sglang sglang==0.5.23        the installed one, and a release
+  pathaudit diff sglang==0.5.6 sglang==0.5.23 --entry DeepseekV3ForCausalLM
+  pathaudit diff git:v0.5.6 git:HEAD --repo ~/src/sglang
+  pathaudit diff ~/old ~/new --format markdown --output comment.md
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("old")
+@click.argument("new")
+@click.option(
+    "--rule", "chosen", metavar="ID", multiple=True, help="Compare only this rule; repeatable."
+)
+@own_rules_option
+@click.option("--entry", metavar="CLASS", help="Tell only of this class, served or audited.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(get_args(FailOn)),
+    default="error",
+    show_default=True,
+    help="The mildest severity of a new finding that makes the exit status 1.",
+)
+@click.option("--strict", is_flag=True, help="Fail too on what can no longer be decided.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(get_args(Format)),
+    default="text",
+    show_default=True,
+    help="The form of the report.",
+)
+@output_option("report")
+@source_options
+@means_options
+@click.option("--verbose", is_flag=True, help="List all of everything, also what is unchanged.")
+@click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
+@color_option
+@click.pass_context
+def diff(
+    context: click.Context,
+    old: str,
+    new: str,
+    *,
+    chosen: tuple[str, ...],
+    own: tuple[str, ...],
+    entry: str | None,
+    fail_on: FailOn,
+    strict: bool,
+    form: Format,
+    output: str | None,
+    verbose: bool,
+    quiet: bool,
+    color: Color,
+    jobs: int | None,
+    no_cache: bool,
+    reach: Reach,
+) -> None:
+    """Say what changed from one version to another.
+
+    OLD and NEW are trees as for scan. Findings are known again by their fingerprint, or by
+    resemblance where a class was renamed or moved, which is said. Beside them it tells which
+    verdicts became unknown, which ways to run layers appeared or vanished, and where layers no
+    longer come with an event. Findings that fail a scan of NEW and do not fail one of OLD make
+    the exit status 1.
+    """
+    from pathaudit.cli.progress import means_of_work
+
+    started = time.perf_counter()
+    if output is not None:
+        check_output(output)
+    ruleset = load_rules(chosen, own)
+    trees = [open_tree(target, ruleset, reach._replace(quiet=quiet)) for target in (old, new)]
+    with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
+        from pathaudit.audit import survey
+        from pathaudit.diff import Version, compare
+
+        before, now = (Version(tree, survey(tree, ruleset, means=means)) for tree in trees)
+        answer = compare(before, now, entry=entry)
+
+    def render(out: TextIO) -> None:
+        if form == "text":
+            _render_text(answer, now.tree, out, verbose, color, time.perf_counter() - started)
+        else:
+            _render(answer, out, form)
+
+    if output is not None or not quiet:
+        write_report(output, render)
+    context.exit(Status.FINDINGS if _fails(answer, fail_on, strict) else Status.CLEAN)
+
+
+def _render(answer: "ReportDiff", out: TextIO, form: Format) -> None:
+    from pathaudit.reporters import json, markdown
+
+    (json if form == "json" else markdown).render(answer, out)
+
+
+def _render_text(
+    answer: "ReportDiff",
+    tree: "SourceTree",
+    out: TextIO,
+    verbose: bool,
+    color: Color,
+    seconds: float,
+) -> None:
+    from pathaudit.reporters import changes
+
+    changes.render(
+        answer,
+        out,
+        excerpts=excerpts(tree, changes.lines_wanted(answer)),
+        width=columns(out),
+        color=wants_color(color, out),
+        verbose=verbose,
+        seconds=seconds,
+    )
+
+
+def _fails(answer: "ReportDiff", fail_on: FailOn, strict: bool) -> bool:
+    from pathaudit.results import Severity
+    from pathaudit.results.versions import fails_newly
+
+    return fail_on != "never" and fails_newly(answer, Severity(fail_on), strict=strict)
