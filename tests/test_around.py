@@ -3,8 +3,8 @@
 import pytest
 
 from pathaudit.audit import audit
-from pathaudit.results import Finding
-from pathaudit.ruleset import load_ruleset, rules_directory
+from pathaudit.results import Finding, Severity
+from pathaudit.ruleset import RUNS_LAYERS, CoversRule, Ruleset, load_ruleset, rules_directory
 from pathaudit.sources import from_text
 from tests.labels import MODELS, SUPPORT
 
@@ -244,6 +244,33 @@ def test_split_prefill_of_the_served_class_is_judged() -> None:
     {DECLARED}"""
     (finding,) = recorded(model(under(TELL), declaration=method))
     assert finding.symbol == "ExampleForCausalLM.forward_split_prefill"
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        pytest.param(under("region(i)"), 0, id="with"),
+        pytest.param(under("other(i)"), 1, id="other"),
+        pytest.param(
+            f"with region(0):\n    {LOOP}\n        x = self.layers[i](x, 1)", 0, id="outer"
+        ),
+        pytest.param(BARE, 1, id="bare"),
+    ],
+)
+def test_a_rule_of_ones_own_asks_it_of_every_layer(body: str, count: int) -> None:
+    rule = CoversRule(
+        id="own",
+        title="own",
+        severity=Severity.ERROR,
+        message="{layers}",
+        subject="layers",
+        trigger=RUNS_LAYERS,
+        require="region(...)",
+        scope="around",
+    )
+    rules = Ruleset(profile=RECORDER.profile, rules=(rule,), directory="")
+    tree = from_text({**SUPPORT, **FRAMEWORK, MODEL: model(body, "DenseLayer(config)")})
+    assert len(audit(tree, rules).findings) == count
 
 
 # ---- drafts -----------------------------------------------------------------------------------

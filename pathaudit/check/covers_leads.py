@@ -186,6 +186,8 @@ class _Walk:
             if isinstance(node, ast.Name) and self._is_made(node.id):
                 return True
             if isinstance(node, ast.Call):
+                if isinstance(node.func, ast.Name) and node.func.id in self._wanted.around:
+                    return True
                 for ref, _ in self._callees(node):
                     function = self._index.modules.function(ref)
                     if function is not None and function.attributes & self._wanted.around:

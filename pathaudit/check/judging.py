@@ -14,9 +14,9 @@ from pathaudit.check.subjects import Subject
 from pathaudit.conditions import Bound, PathCondition
 from pathaudit.index import Index, Instance
 from pathaudit.paths import BudgetExceeded, Executor, Run, TrailStep, ask
-from pathaudit.paths.question import Around
+from pathaudit.paths.question import Around, names_of_event
 from pathaudit.results import Gap
-from pathaudit.ruleset import AnyRule, CoversRule
+from pathaudit.ruleset import RUNS_LAYERS, AnyRule, CoversRule
 from pathaudit.work import Stage
 
 
@@ -94,7 +94,9 @@ def judge(index: Index, rule: AnyRule | None, subject: Subject) -> Judged:
 
 
 def _around(index: Index, rule: CoversRule) -> Around:
-    """What must stand around the layers that lead to the trigger."""
+    """What must stand around the layers that lead to the trigger, or around all."""
+    if rule.trigger == RUNS_LAYERS:
+        return Around(names_of_event(index.profile, rule.require), lambda *_: "")
     wanted = wanted_of(index.profile, rule)
     leads = Leads(index, wanted)
 

@@ -229,7 +229,7 @@ class Machine(ABC):
             return False
         name = last_name(node)
         if name in self.question.makers:
-            return isinstance(node, ir.Attribute)
+            return True
         match node:
             case ir.Name(id):
                 found = self.index.modules.resolve(home.file, id)

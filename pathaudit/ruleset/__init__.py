@@ -30,6 +30,7 @@ from pathaudit.ruleset.profile import (
     Stacks,
 )
 from pathaudit.ruleset.rules import (
+    RUNS_LAYERS,
     AnyRule,
     BoundsRule,
     CarriesRule,
@@ -47,6 +48,7 @@ from pathaudit.ruleset.rules import (
 
 __all__ = [
     "PROFILE_FILE",
+    "RUNS_LAYERS",
     "Additions",
     "Anchor",
     "AnyRule",

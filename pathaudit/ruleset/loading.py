@@ -13,6 +13,7 @@ from pathaudit.hints import did_you_mean
 from pathaudit.ruleset.patterns import call_pattern
 from pathaudit.ruleset.profile import Additions, Profile
 from pathaudit.ruleset.rules import (
+    RUNS_LAYERS,
     AnyRule,
     CarriesRule,
     CompletesRule,
@@ -189,9 +190,11 @@ def _names(rule: AnyRule, profile: Profile) -> Iterator[_Names]:
 def _around_names(rule: CoversRule, profile: Profile) -> Iterator[_Names]:
     """The names of a rule about what stands around an event, which only such a rule has."""
     around = rule.scope == "around"
-    triggers = ("runs-layers", *(profile.events if around else ()))
+    drafts = rule.subject == "drafts"
+    runs = () if drafts else (RUNS_LAYERS,)
+    triggers = (*runs, *(profile.events if around else ()))
     yield "trigger", "there is no trigger", (rule.trigger,), triggers
-    declared = (rule.declared,) if rule.declared else ()
+    declared = (rule.declared,) if rule.declared or drafts else ()
     yield "declared", "the profile has no declaration", declared, profile.declarations
     attributes = (rule.attributes,) if rule.attributes else ()
     yield "attributes", "the profile has no event", attributes, profile.events

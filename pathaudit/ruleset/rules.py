@@ -31,6 +31,10 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_fi
         return self.severity_by_entry.get(method, self.severity)
 
 
+# The trigger of ``covers`` that is no event of the profile: each run of a layer.
+RUNS_LAYERS = "runs-layers"
+
+
 class CoversRule(Rule, frozen=True, kw_only=True, tag="covers"):
     """Each run of a layer comes with the required event. ``message`` may use ``{layers}``.
 
