@@ -36,6 +36,7 @@ from pathaudit.ruleset.profile import (
     Stages,
 )
 from pathaudit.ruleset.rules import (
+    RUNS_LAYERS,
     AnyRule,
     BoundsRule,
     CarriesRule,
@@ -61,6 +62,7 @@ from pathaudit.ruleset.rules import (
 
 __all__ = [
     "PROFILE_FILE",
+    "RUNS_LAYERS",
     "Additions",
     "Anchor",
     "AnyRule",

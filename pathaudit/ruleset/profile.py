@@ -225,6 +225,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     sharding: tuple[Sharding, ...] = ()
     capabilities: tuple[Capability, ...] = ()
     siblings: Siblings = Siblings()
+    declarations: dict[str, tuple[str, ...]] = {}
     pipeline: Pipeline | None = None
     shared: dict[str, tuple[str, ...]] = {}
 

@@ -31,17 +31,30 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_fi
         return self.severity_by_entry.get(method, self.severity)
 
 
+# The trigger of ``covers`` that is no event of the profile: each run of a layer.
+RUNS_LAYERS = "runs-layers"
+
+
 class CoversRule(Rule, frozen=True, kw_only=True, tag="covers"):
     """Each run of a layer comes with the required event. ``message`` may use ``{layers}``.
 
-    ``require`` is an event of the profile, or the pattern of a call.
+    ``require`` is an event of the profile, or the pattern of a call. With the scope ``around`` it
+    is what makes a context manager, ``trigger`` may be an event that a layer leads to, and
+    ``declared`` names the declaration that served classes make: for ``layers`` those classes are
+    judged, for ``drafts`` their drafts, whose message may use ``{target}``.
+
+    ``effect_attributed`` is what happens when a finding bites where the event happens inside what
+    ``attributes`` makes, an event of the profile; ``effect`` where it does not.
     """
 
-    subject: Literal["features", "layers"]
-    trigger: Literal["runs-layers"]
+    subject: Literal["features", "layers", "drafts"]
+    trigger: str
     require: str
-    scope: Literal["iteration"]
+    scope: Literal["iteration", "around"]
     assume: tuple[str, ...] = ()
+    declared: str = ""
+    attributes: str = ""
+    effect_attributed: str = ""
 
 
 class CarriesRule(Rule, frozen=True, kw_only=True, tag="carries"):
