@@ -7,14 +7,17 @@ from pathaudit.check.completes import check_completes
 from pathaudit.check.covers import check_covers
 from pathaudit.check.dispatches import check_dispatches
 from pathaudit.check.forwards import check_forwards
+from pathaudit.check.gathers import check_gathers
 from pathaudit.check.invokes import check_invokes
 from pathaudit.check.once import check_once
 from pathaudit.check.parity import check_parity
 from pathaudit.check.precedes import check_precedes
 from pathaudit.check.provides import check_provides
 from pathaudit.check.reads import check_reads
+from pathaudit.check.relays import check_relays
 from pathaudit.check.shape import check_shape
 from pathaudit.check.subjects import find_entries
+from pathaudit.check.uses import check_uses
 from pathaudit.ruleset import (
     AnyRule,
     BoundsRule,
@@ -23,13 +26,16 @@ from pathaudit.ruleset import (
     CoversRule,
     DispatchesRule,
     ForwardsRule,
+    GathersRule,
     InvokesRule,
     OnceRule,
     ParityRule,
     PrecedesRule,
     ProvidesRule,
     ReadsRule,
+    RelaysRule,
     ShapeRule,
+    UsesRule,
 )
 from pathaudit.work import Work
 
@@ -57,6 +63,12 @@ def check_rule(  # noqa: C901 - one arm a kind
             return check_once(work, rule, entry)
         case PrecedesRule():
             return check_precedes(work, rule)
+        case RelaysRule():
+            return check_relays(work, rule, entry)
+        case GathersRule():
+            return check_gathers(work, rule, entry)
+        case UsesRule():
+            return check_uses(work, rule, entry)
         case DispatchesRule():
             return check_dispatches(work, rule, entry)
         case ProvidesRule():

@@ -70,6 +70,12 @@ class RunsMonitor:
     def blocked(self, state: State, run: Run, trail: Trail | None) -> None:  # noqa: ARG002
         self.seen.append(Seen(run, state.condition, refused=True))
 
+    def surround(self, state: State, evidence: str) -> State:  # noqa: ARG002
+        return state
+
+    def unsurround(self, state: State) -> State:
+        return state
+
     def happened(self, state: State) -> bool:  # noqa: ARG002
         return False
 

@@ -143,12 +143,44 @@ class Reductions(Struct, frozen=True, forbid_unknown_fields=True):
     adds: tuple[str, ...] = ()
 
 
+class StagedFeature(Struct, frozen=True, forbid_unknown_fields=True):
+    """Setters of features that run with several pipeline stages, and the code that says so."""
+
+    setters: tuple[str, ...]
+    reason: str
+    anchor: Anchor
+
+
 class ArgumentGate(Struct, frozen=True, forbid_unknown_fields=True):
     """The framework refuses to start where these arguments matter, as the code there says."""
 
     arguments: tuple[str, ...]
     reason: str
     anchor: Anchor
+
+
+class Stages(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a model tells pipeline stages apart.
+
+    ``last`` is the attribute that is true on the last stage. ``resets`` are calls, by the last
+    part of their names, that make a value from nothing.
+    """
+
+    last: str = ""
+    resets: tuple[str, ...] = ()
+    features: tuple[StagedFeature, ...] = ()
+
+
+class Sharding(Struct, frozen=True, forbid_unknown_fields=True):
+    """Calls that share rows out over ranks and those that gather them, by their last names.
+
+    ``layout`` are attributes of a layer that tell how the rows between layers are shared out;
+    with them nothing need split what the layers hand over.
+    """
+
+    gather: tuple[str, ...]
+    split: tuple[str, ...] = ()
+    layout: tuple[str, ...] = ()
 
 
 class Siblings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -189,8 +221,11 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     sinks: dict[str, tuple[str, ...]] = {}
     requests: tuple[Request, ...] = ()
     reductions: Reductions = Reductions()
+    stages: Stages = Stages()
+    sharding: tuple[Sharding, ...] = ()
     capabilities: tuple[Capability, ...] = ()
     siblings: Siblings = Siblings()
+    declarations: dict[str, tuple[str, ...]] = {}
     pipeline: Pipeline | None = None
     shared: dict[str, tuple[str, ...]] = {}
 
