@@ -10,6 +10,7 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     graph
     labels
     audit
+    gates
     suppress
     check
     callgraph

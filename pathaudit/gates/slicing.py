@@ -1,0 +1,345 @@
+"""The bounded backward slice: from a condition to the nearest settings that decide it.
+
+A step goes to what the value is made of: a property's body, the stores of an attribute, a
+keyword, an item of what a function returns, the test that chooses between constants. It never
+goes through arguments of a call that does something else with them, nor through similar names.
+"""
+
+import ast
+
+from pathaudit.gates.callees import Callees
+from pathaudit.gates.declarations import Declarations
+from pathaudit.gates.readings import Readings
+from pathaudit.gates.scopes import (
+    Names,
+    Scope,
+    is_parameter,
+    is_property,
+    parameter_line,
+    tests_around,
+)
+from pathaudit.gates.traces import Origin, Trace, Traces, after, constant, run_time, unresolved
+from pathaudit.gates.traces import controlled as reaches
+from pathaudit.gates.writers import Writer, Writers
+from pathaudit.index import ClassRef, FunctionRef, Index, ValueRef
+from pathaudit.index.syntax import Assigned
+
+# How many names, attributes and bodies a slice goes through: the first depth at which something
+# that a user states is found is the last that is looked at.
+DEPTHS = (4, 7, 10, 13, 16, 20)
+STEPS = 1500  # of one depth
+
+
+class Slice:
+    """Slices over one tree; ``nearest`` is the verb."""
+
+    def __init__(self, index: Index, declarations: Declarations) -> None:
+        self.index = index
+        self.names = Names(index)
+        self.writers = Writers(self.names)
+        self.readings = Readings(self.names, declarations)
+        self._callees = Callees(self)
+        self._settings = index.profile.settings
+        self._steps = 0
+        self._depth = DEPTHS[-1]
+        self._cut = False
+        self._open: list[tuple[object, ...]] = []
+
+    def nearest(self, node: ast.expr, scope: Scope) -> Traces:
+        """Where a value comes from, no deeper than to the nearest settings."""
+        found: Traces = ()
+        for depth in DEPTHS:
+            self._steps, self._depth, self._cut = 0, depth, False
+            found = self.trace(node, scope)
+            if reaches(found) or not self._cut:
+                break
+        return found
+
+    def trace(self, node: ast.expr, scope: Scope) -> Traces:
+        """Where the value of an expression comes from, as far as the budgets go."""
+        self._steps += 1
+        if self._steps > STEPS or len(self._open) > self._depth:
+            self._cut = self._cut or self._steps <= STEPS
+            return unresolved(ast.unparse(node))
+        origin = self.readings.of(node, scope)
+        if origin is not None:
+            return (Trace(origin, (scope.hop("read", node),)),)
+        return self._expression(node, scope)
+
+    def once(self, key: tuple[object, ...]) -> bool:
+        """Enter something that must not be entered again before it is left."""
+        if key in self._open:
+            return False
+        self._open.append(key)
+        return True
+
+    def leave(self) -> None:
+        self._open.pop()
+
+    def _expression(self, node: ast.expr, scope: Scope) -> Traces:  # noqa: C901 - one arm a form
+        match node:
+            case ast.Constant(value):
+                return constant(value)
+            case ast.UnaryOp(_, operand):
+                return self.trace(operand, scope)
+            case ast.BoolOp(_, values):
+                return tuple(x for value in values for x in self.trace(value, scope))
+            case ast.Compare(left, _, comparators):
+                return tuple(x for value in (left, *comparators) for x in self.trace(value, scope))
+            case ast.BinOp(left, _, right):
+                return self._computed((left, right), node, scope)
+            case ast.IfExp(test, body, orelse):
+                return self._choice(test, (body, orelse), scope)
+            case ast.NamedExpr(_, value) | ast.Starred(value):
+                return self.trace(value, scope)
+            case ast.Name(id):
+                return self.name(id, node, scope)
+            case ast.Attribute(value, attr):
+                return self._attribute(node, value, attr, scope)
+            case ast.Call():
+                return self._callees.call(node, scope)
+            case ast.Subscript(value):
+                origin = self.readings.of(value, scope)
+                return self.trace(value, scope) if origin else run_time(ast.unparse(node))
+            case ast.List([]) | ast.Tuple([]) | ast.Dict([]) | ast.Set([]):
+                return constant(ast.unparse(node))
+            case ast.List(items) | ast.Tuple(items) | ast.Set(items):
+                return tuple(x for item in items for x in self.trace(item, scope))
+        return run_time(ast.unparse(node))
+
+    def _computed(self, parts: tuple[ast.expr, ...], node: ast.expr, scope: Scope) -> Traces:
+        """A number that is computed is a setting's only where it is read on the spot."""
+        read = [(x, self.readings.of(x, scope)) for x in parts]
+        found = tuple(Trace(origin, (scope.hop("read", x),)) for x, origin in read if origin)
+        return found or run_time(ast.unparse(node))
+
+    def _choice(self, test: ast.expr, values: tuple[ast.expr, ...], scope: Scope) -> Traces:
+        """A conditional expression is decided by its test first, then by what it chooses from."""
+        tested = after((scope.hop("test", test),), self.trace(test, scope))
+        if reaches(tested):
+            return tested
+        return (*tested, *(x for value in values for x in self.trace(value, scope)))
+
+    # ---- names ----
+
+    def name(self, name: str, node: ast.expr, scope: Scope) -> Traces:
+        """What a name is: a local, a parameter, or a variable of the module."""
+        function = scope.function
+        if function is None:
+            return self._module_name(name, node, scope)
+        key = ("name", scope.file, function.qualname, name)
+        if not self.once(key):
+            return ()
+        try:
+            if self._is_global(name, function.node):
+                return self._module_name(name, node, scope)
+            assigned = function.locals.get(name, [])
+            if assigned:
+                parts = [*self._locals(assigned, scope), *self._given(name, scope)]
+                return tuple(parts)
+            if is_parameter(function.node, name):
+                return self._given(name, scope)
+            if _is_bound(function.node, name):
+                return run_time(name)
+            return self._module_name(name, node, scope)
+        finally:
+            self.leave()
+
+    def _is_global(self, name: str, node: ast.AST) -> bool:
+        return any(isinstance(x, ast.Global) and name in x.names for x in ast.walk(node))
+
+    def _locals(self, assigned: list[Assigned], scope: Scope) -> Traces:
+        found: list[Trace] = []
+        for item in assigned:
+            hop = scope.hop("assignment", item.value)
+            found += after((hop,), self._stored(item.value, item.position, item.value, scope))
+        return tuple(found)
+
+    def _stored(
+        self, value: ast.expr, position: int | None, statement: ast.AST, scope: Scope
+    ) -> Traces:
+        """What is stored: the item of a tuple, and where it is constant, the tests around it."""
+        found = self._item(value, position, scope)
+        if all(x.origin.kind == "constant" for x in found):
+            return (*found, *self._tests(statement, scope))
+        return found
+
+    def _tests(self, inner: ast.AST, scope: Scope) -> Traces:
+        if scope.function is None:
+            return ()
+        found: list[Trace] = []
+        for test in tests_around(scope.function.node, inner):
+            found += after((scope.hop("test", test),), self.trace(test, scope))
+        return tuple(found)
+
+    def _item(self, value: ast.expr, position: int | None, scope: Scope) -> Traces:
+        if position is None:
+            return self.trace(value, scope)
+        if isinstance(value, ast.Tuple) and position < len(value.elts):
+            return self.trace(value.elts[position], scope)
+        if isinstance(value, ast.Call):
+            return self._callees.call(value, scope, position)
+        return run_time(ast.unparse(value))
+
+    def _given(self, name: str, scope: Scope) -> Traces:
+        """What a parameter is given: by the call that led here, else by all calls there are."""
+        function = scope.function
+        if function is None or not is_parameter(function.node, name):
+            return ()
+        hop = scope.hop("parameter", parameter_line(function.node, name), name)
+        bound = scope.argument(name)
+        if bound is not None:
+            return after((hop,), self.trace(bound.value, bound.scope))
+        if name in ("self", "cls"):
+            return run_time(name)
+        return after((hop,), self._callees.arguments(name, scope) or run_time(name))
+
+    def _module_name(self, name: str, node: ast.expr, scope: Scope) -> Traces:
+        symbol = self.names.symbol(ast.Name(name), scope)
+        if isinstance(symbol, ValueRef):
+            return self._variable(symbol, scope.hop("global", node))
+        if symbol is None and isinstance(node, ast.Name):
+            return unresolved(name)
+        return constant(name)
+
+    def _variable(self, ref: ValueRef, hop: object) -> Traces:
+        """A variable of a module: its values there, and what functions set it to."""
+        if not self.once(("global", ref)):
+            return ()
+        try:
+            outline = self.index.modules.outline(ref.file)
+            top = Scope(ref.file)
+            found: list[Trace] = []
+            for value in outline.values.get(ref.name, ()) if outline else ():
+                found += after((top.hop("global", value),), self.trace(value, top))
+            for writer in self._global_stores(ref):
+                value = writer.value
+                hops = (writer.scope.hop("global", writer.statement),)
+                found += after(hops, self._item(value, writer.position, writer.scope))
+            return tuple(found)
+        finally:
+            self.leave()
+
+    def _global_stores(self, ref: ValueRef) -> list[Writer]:
+        outline = self.index.modules.outline(ref.file)
+        found = []
+        for function in outline.functions.values() if outline else ():
+            lines = outline.lines[function.first - 1 : function.last] if outline else []
+            if not any("global" in line and ref.name in line for line in lines):
+                continue
+            if self._is_global(ref.name, function.node):
+                scope = Scope(ref.file, function)
+                for item in function.locals.get(ref.name, ()):
+                    found.append(Writer(item.value, item.position, scope, item.value, "global"))
+        return found
+
+    # ---- attributes ----
+
+    def _attribute(self, node: ast.expr, value: ast.expr, attr: str, scope: Scope) -> Traces:
+        if attr in self._settings.runtime:
+            return run_time(ast.unparse(node))
+        symbol = self.names.symbol(node, scope)
+        if isinstance(symbol, ValueRef):
+            return self._variable(symbol, scope.hop("global", node))
+        if self._is_member(value, attr, scope):
+            return constant(ast.unparse(node))
+        cls = self.names.class_of(value, scope)
+        if cls is None and isinstance(value, ast.Name) and value.id == "self":
+            cls = scope.cls
+        return self.attribute_of(cls, attr, ast.unparse(node), value, scope)
+
+    def _is_member(self, value: ast.expr, attr: str, scope: Scope) -> bool:
+        """``Color.RED``: an attribute of a class, not of an object."""
+        symbol = self.names.symbol(value, scope)
+        if not isinstance(symbol, ClassRef):
+            return False
+        outline = self.index.modules.class_outline(symbol)
+        return outline is not None and attr in outline.attributes
+
+    def attribute_of(
+        self, cls: ClassRef | None, attr: str, text: str, value: ast.expr, scope: Scope
+    ) -> Traces:
+        """Where an attribute comes from: a property's body, else all that writes it."""
+        key = ("attribute", cls, attr)
+        if not self.once(key):
+            return ()
+        try:
+            found = self._property(cls, attr, value, scope)
+            if found is not None:
+                return found
+            traces = self._written(cls, attr)
+            return traces or self._default(cls, attr) or unresolved(text)
+        finally:
+            self.leave()
+
+    def _property(
+        self, cls: ClassRef | None, attr: str, value: ast.expr, scope: Scope
+    ) -> Traces | None:
+        for owner in [cls] if cls else self._owners(attr):
+            found = self.index.modules.method(owner, attr)
+            if found is not None and is_property(found[1]):
+                return self._callees.body(found[0], owner, (), "property")
+        return None
+
+    def _owners(self, attr: str) -> list[ClassRef]:
+        """The one class that has a property of this name, where there is only one."""
+        return [ref for ref, function in self.owners(attr) if is_property(function)]
+
+    def owners(self, name: str) -> list[tuple[ClassRef, object]]:
+        """The class that defines a method of this name, where only one does."""
+        found = []
+        modules = self.index.modules
+        for file in modules.holding(self._settings.files, f"def {name}(self"):
+            outline = modules.outline(file)
+            for cls in outline.classes.values() if outline else ():
+                if name in cls.methods:
+                    found.append((ClassRef(file, cls.name), cls.methods[name]))
+        return found if len(found) == 1 else []
+
+    def _written(self, cls: ClassRef | None, attr: str) -> Traces:
+        found: list[Trace] = []
+        for writer in self.writers.of(attr, cls):
+            hop = writer.scope.hop(writer.kind, writer.statement)
+            found += after((hop,), self._from_writer(writer))
+        return tuple(found)
+
+    def _from_writer(self, writer: Writer) -> Traces:
+        """A setter that arms a feature is decided by who calls it, anything else by its value."""
+        method = writer.scope.function.name if writer.scope.function else ""
+        if self.index.profile.is_setter(method):
+            return self._armed(method)
+        return self._stored(writer.value, writer.position, writer.statement, writer.scope)
+
+    def _armed(self, method: str) -> Traces:
+        if not self.once(("armed", method)):
+            return ()
+        try:
+            found: list[Trace] = []
+            for call, scope in self.writers.callers(method, self.index.profile.features.callers):
+                hop = scope.hop("call", call)
+                found += after((hop,), self._tests(call, scope) or self._callees.reached(scope))
+            return tuple(found)
+        finally:
+            self.leave()
+
+    def _default(self, cls: ClassRef | None, attr: str) -> Traces:
+        if cls is None:
+            return ()
+        for ref in self.index.modules.mro(cls):
+            outline = self.index.modules.class_outline(ref)
+            if outline is not None and attr in outline.attributes:
+                value = outline.attributes[attr]
+                scope = Scope(ref.file)
+                return after((scope.hop("default", value),), self.trace(value, scope))
+        return ()
+
+
+def _is_bound(node: ast.AST, name: str) -> bool:
+    """Is a name bound in a function in another way than by an assignment, such as a loop?"""
+    return any(
+        isinstance(x, ast.Name) and x.id == name and isinstance(x.ctx, ast.Store)
+        for x in ast.walk(node)
+    )
+
+
+__all__ = ["FunctionRef", "Origin", "Slice"]
