@@ -1,6 +1,7 @@
 """Steps of a slice through calls: what is returned, and what a parameter is given."""
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pathaudit.gates.scopes import Bound, Scope, tests_around
@@ -128,10 +129,9 @@ class Callees:
         if inner is None or inner.function is None or not self._slice.once(("body", ref)):
             return ()
         try:
-            found: list[Trace] = []
-            for statement in _returns(inner.function.node):
-                found += self._returned(statement, inner, kind, position)
-            return tuple(found) or run_time(f"{ref.qualname}()")
+            returns = _returns(inner.function.node)
+            parts = [partial(self._returned, x, inner, kind, position) for x in returns]
+            return self._slice.each(parts) or run_time(f"{ref.qualname}()")
         finally:
             self._slice.leave()
 
@@ -149,10 +149,12 @@ class Callees:
         found = after((inner.hop(kind, statement),), self._slice.trace(value, inner))
         if any(x.origin.kind != "constant" for x in found):
             return found
-        tested: list[Trace] = []
-        for test in tests_around(inner.function.node, statement) if inner.function else ():
-            tested += after((inner.hop("test", test),), self._slice.trace(test, inner))
-        return (*found, *tested)
+        if inner.function is None:
+            return found
+        tests = tests_around(inner.function.node, statement)
+        parts = [partial(self._slice.tested, test, inner) for test in tests]
+        head = inner.hop("function", inner.function.node, f"def {inner.function.name}")
+        return (*found, *after((head,), self._slice.each(parts)))
 
     # ---- who calls ----
 

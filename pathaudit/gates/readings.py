@@ -5,7 +5,9 @@ import ast
 from pathaudit.gates.declarations import Declarations
 from pathaudit.gates.scopes import Names, Scope
 from pathaudit.gates.traces import Origin
+from pathaudit.index import FunctionRef
 from pathaudit.index.syntax import dotted_name
+from pathaudit.results import GateHop
 
 
 class Readings:
@@ -68,6 +70,17 @@ class Readings:
                     declared = self._declarations.variable(name)
                     default = declared.default if declared else None
                     return Origin("environment", name, default, declared)
+        return None
+
+    def getter_of(self, node: ast.expr, scope: Scope) -> GateHop | None:
+        """Where a getter gets the record that an expression reads from."""
+        match node:
+            case ast.Attribute(ast.Call(func, []), _) if self._getter(dotted_name(func)) == "":
+                symbol = self._names.symbol(func, scope)
+                if isinstance(symbol, FunctionRef):
+                    inner = self._names.method_scope(symbol, None)
+                    body = inner.function.node.body if inner and inner.function else []
+                    return inner.hop("return", body[-1]) if inner and body else None
         return None
 
     def is_config(self, node: ast.expr) -> bool:

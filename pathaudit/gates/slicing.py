@@ -6,6 +6,8 @@ goes through arguments of a call that does something else with them, nor through
 """
 
 import ast
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from pathaudit.gates.callees import Callees
 from pathaudit.gates.declarations import Declarations
@@ -18,15 +20,17 @@ from pathaudit.gates.scopes import (
     parameter_line,
     tests_around,
 )
-from pathaudit.gates.traces import Origin, Trace, Traces, after, constant, run_time, unresolved
+from pathaudit.gates.traces import Trace, Traces, after, constant, run_time, unresolved
 from pathaudit.gates.traces import controlled as reaches
 from pathaudit.gates.writers import Writer, Writers
-from pathaudit.index import ClassRef, FunctionRef, Index, ValueRef
+from pathaudit.index import ClassRef, Index, ValueRef
 from pathaudit.index.syntax import Assigned
+from pathaudit.results import GateHop
 
 # How many names, attributes and bodies a slice goes through: the first depth at which something
 # that a user states is found is the last that is looked at.
 DEPTHS = (4, 7, 10, 13, 16, 20)
+FURTHER = 6  # for what decides together with something that was found
 STEPS = 1500  # of one depth
 
 
@@ -42,6 +46,7 @@ class Slice:
         self._settings = index.profile.settings
         self._steps = 0
         self._depth = DEPTHS[-1]
+        self._further = 0
         self._cut = False
         self._open: list[tuple[object, ...]] = []
 
@@ -58,13 +63,40 @@ class Slice:
     def trace(self, node: ast.expr, scope: Scope) -> Traces:
         """Where the value of an expression comes from, as far as the budgets go."""
         self._steps += 1
-        if self._steps > STEPS or len(self._open) > self._depth:
+        if self._steps > STEPS or len(self._open) > self._depth + self._further:
             self._cut = self._cut or self._steps <= STEPS
             return unresolved(ast.unparse(node))
+        return self._read(node, scope) or self._expression(node, scope)
+
+    def _read(self, node: ast.expr, scope: Scope) -> Traces:
+        """The one trace of an expression that reads what a user states."""
         origin = self.readings.of(node, scope)
-        if origin is not None:
-            return (Trace(origin, (scope.hop("read", node),)),)
-        return self._expression(node, scope)
+        if origin is None:
+            return ()
+        getter = self.readings.getter_of(node, scope)
+        return (Trace(origin, (scope.hop("read", node), *([getter] if getter else []))),)
+
+    def each(self, parts: Sequence[Callable[[], Traces]]) -> Traces:
+        """Parts that decide together: each is followed to its own nearest settings.
+
+        Where one of them leads to a setting and another was cut off, that one gets further.
+        """
+        found = [self._part(part) for part in parts]
+        if any(reaches(traces) for traces, _ in found) and self._further == 0:
+            self._further = FURTHER
+            pairs = zip(parts, found, strict=True)
+            found = [
+                self._part(part) if cut and not reaches(traces) else (traces, cut)
+                for part, (traces, cut) in pairs
+            ]
+            self._further = 0
+        return tuple(x for traces, _ in found for x in traces)
+
+    def _part(self, part: Callable[[], Traces]) -> tuple[Traces, bool]:
+        before, self._cut = self._cut, False
+        traces = part()
+        cut, self._cut = self._cut, before or self._cut
+        return traces, cut
 
     def once(self, key: tuple[object, ...]) -> bool:
         """Enter something that must not be entered again before it is left."""
@@ -83,7 +115,9 @@ class Slice:
             case ast.UnaryOp(_, operand):
                 return self.trace(operand, scope)
             case ast.BoolOp(_, values):
-                return tuple(x for value in values for x in self.trace(value, scope))
+                return self.each([partial(self.trace, value, scope) for value in values])
+            case ast.Compare(ast.Attribute(value, attr) as left, [ast.Is() | ast.IsNot()], _):
+                return self._attribute(left, value, attr, scope, presence=True)
             case ast.Compare(left, _, comparators):
                 return tuple(x for value in (left, *comparators) for x in self.trace(value, scope))
             case ast.BinOp(left, _, right):
@@ -167,10 +201,12 @@ class Slice:
     def _tests(self, inner: ast.AST, scope: Scope) -> Traces:
         if scope.function is None:
             return ()
-        found: list[Trace] = []
-        for test in tests_around(scope.function.node, inner):
-            found += after((scope.hop("test", test),), self.trace(test, scope))
-        return tuple(found)
+        tests = tests_around(scope.function.node, inner)
+        return self.each([partial(self.tested, test, scope) for test in tests])
+
+    def tested(self, test: ast.expr, scope: Scope) -> Traces:
+        """What decides a test."""
+        return after((scope.hop("test", test),), self.trace(test, scope))
 
     def _item(self, value: ast.expr, position: int | None, scope: Scope) -> Traces:
         if position is None:
@@ -197,12 +233,12 @@ class Slice:
     def _module_name(self, name: str, node: ast.expr, scope: Scope) -> Traces:
         symbol = self.names.symbol(ast.Name(name), scope)
         if isinstance(symbol, ValueRef):
-            return self._variable(symbol, scope.hop("global", node))
+            return self._variable(symbol)
         if symbol is None and isinstance(node, ast.Name):
             return unresolved(name)
         return constant(name)
 
-    def _variable(self, ref: ValueRef, hop: object) -> Traces:
+    def _variable(self, ref: ValueRef) -> Traces:
         """A variable of a module: its values there, and what functions set it to."""
         if not self.once(("global", ref)):
             return ()
@@ -235,18 +271,23 @@ class Slice:
 
     # ---- attributes ----
 
-    def _attribute(self, node: ast.expr, value: ast.expr, attr: str, scope: Scope) -> Traces:
+    def _attribute(
+        self, node: ast.expr, value: ast.expr, attr: str, scope: Scope, *, presence: bool = False
+    ) -> Traces:
+        read = self._read(node, scope)
+        if read:
+            return read
         if attr in self._settings.runtime:
             return run_time(ast.unparse(node))
         symbol = self.names.symbol(node, scope)
         if isinstance(symbol, ValueRef):
-            return self._variable(symbol, scope.hop("global", node))
+            return self._variable(symbol)
         if self._is_member(value, attr, scope):
             return constant(ast.unparse(node))
         cls = self.names.class_of(value, scope)
         if cls is None and isinstance(value, ast.Name) and value.id == "self":
             cls = scope.cls
-        return self.attribute_of(cls, attr, ast.unparse(node), value, scope)
+        return self.attribute_of(cls, attr, ast.unparse(node), value, scope, presence=presence)
 
     def _is_member(self, value: ast.expr, attr: str, scope: Scope) -> bool:
         """``Color.RED``: an attribute of a class, not of an object."""
@@ -257,9 +298,20 @@ class Slice:
         return outline is not None and attr in outline.attributes
 
     def attribute_of(
-        self, cls: ClassRef | None, attr: str, text: str, value: ast.expr, scope: Scope
+        self,
+        cls: ClassRef | None,
+        attr: str,
+        text: str,
+        value: ast.expr,
+        scope: Scope,
+        *,
+        presence: bool = False,
     ) -> Traces:
-        """Where an attribute comes from: a property's body, else all that writes it."""
+        """Where an attribute comes from: a property's body, else all that writes it.
+
+        With ``presence`` it is only asked whether there is one: what decides that it is written
+        counts, too.
+        """
         key = ("attribute", cls, attr)
         if not self.once(key):
             return ()
@@ -267,7 +319,7 @@ class Slice:
             found = self._property(cls, attr, value, scope)
             if found is not None:
                 return found
-            traces = self._written(cls, attr)
+            traces = self._written(cls, attr, presence)
             return traces or self._default(cls, attr) or unresolved(text)
         finally:
             self.leave()
@@ -296,19 +348,35 @@ class Slice:
                     found.append((ClassRef(file, cls.name), cls.methods[name]))
         return found if len(found) == 1 else []
 
-    def _written(self, cls: ClassRef | None, attr: str) -> Traces:
+    def _written(self, cls: ClassRef | None, attr: str, presence: bool) -> Traces:
+        writers = self.writers.of(attr, cls)
+        initial = self._initial(writers)
         found: list[Trace] = []
-        for writer in self.writers.of(attr, cls):
+        for writer in writers:
             hop = writer.scope.hop(writer.kind, writer.statement)
-            found += after((hop,), self._from_writer(writer))
+            armed = self._arms(writer)
+            traces = self._from_writer(writer, presence)
+            found += after((*initial, hop) if armed else (hop,), traces)
         return tuple(found)
 
-    def _from_writer(self, writer: Writer) -> Traces:
+    def _arms(self, writer: Writer) -> bool:
+        """Is it a setter that arms a feature?"""
+        function = writer.scope.function
+        return function is not None and self.index.profile.is_setter(function.name)
+
+    def _initial(self, writers: tuple[Writer, ...]) -> tuple[GateHop, ...]:
+        """What an attribute is before a setter arms it."""
+        first = next((x for x in writers if not self._arms(x)), None)
+        return (first.scope.hop("attribute", first.statement),) if first else ()
+
+    def _from_writer(self, writer: Writer, presence: bool) -> Traces:
         """A setter that arms a feature is decided by who calls it, anything else by its value."""
-        method = writer.scope.function.name if writer.scope.function else ""
-        if self.index.profile.is_setter(method):
-            return self._armed(method)
-        return self._stored(writer.value, writer.position, writer.statement, writer.scope)
+        if self._arms(writer) and writer.scope.function is not None:
+            return self._armed(writer.scope.function.name)
+        found = self._stored(writer.value, writer.position, writer.statement, writer.scope)
+        if presence and not reaches(found) and any(x.origin.kind != "constant" for x in found):
+            return (*found, *self._tests(writer.statement, writer.scope))
+        return found
 
     def _armed(self, method: str) -> Traces:
         if not self.once(("armed", method)):
@@ -340,6 +408,3 @@ def _is_bound(node: ast.AST, name: str) -> bool:
         isinstance(x, ast.Name) and x.id == name and isinstance(x.ctx, ast.Store)
         for x in ast.walk(node)
     )
-
-
-__all__ = ["FunctionRef", "Origin", "Slice"]
