@@ -5,6 +5,7 @@ import click
 from pathaudit import __version__
 from pathaudit.cli.cache import cache
 from pathaudit.cli.explain import explain
+from pathaudit.cli.gates import gates
 from pathaudit.cli.graph import graph
 from pathaudit.cli.group import Program
 from pathaudit.cli.rules import rules
@@ -35,6 +36,7 @@ def main() -> None:
 
 main.add_command(scan)
 main.add_command(graph)
+main.add_command(gates)
 main.add_command(explain)
 main.add_command(rules)
 main.add_command(cache)

@@ -15,7 +15,7 @@ from pathaudit.gates.traces import Trace
 from pathaudit.index import Index
 from pathaudit.results import GateAnswer, GateCheck, GateControl, GateHop
 
-_MOST_CHECKS = 8
+_MOST_CHECKS = 6
 
 
 class Answers:
@@ -186,12 +186,12 @@ def literals_of(node: ast.expr) -> Iterator[ast.expr]:
 
 def _is_plain(check: Check, control: GateControl) -> bool:
     """Does a check apply wherever a flag is on, and ask for little else?"""
-    return check.switched == {control.field} and len(check.fields) == 2
+    return check.plain and check.switched == {control.field} and len(check.fields) == 2
 
 
 def _told(checks: list[Check]) -> tuple[GateCheck, ...]:
     """Checks that combine a flag with others, the simplest first."""
-    combined = {x.told: None for x in sorted(checks, key=_size) if len(x.fields) > 1}
+    combined = {x.told: None for x in sorted(checks, key=_size) if len(x.fields) > 1 and x.plain}
     return tuple(combined)[:_MOST_CHECKS]
 
 

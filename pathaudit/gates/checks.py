@@ -13,13 +13,15 @@ from pathaudit.results import GateCheck
 
 
 class Check(Struct, frozen=True):
-    """A check; ``fields`` are the settings it reads, ``needed`` those that one flag cannot do
-    without: the check reads nothing else beside that flag, ``flag``.
+    """A check: ``fields`` are the settings it reads, ``switched`` those that must be on for it.
+
+    ``plain`` if it reads nothing else, so that it applies whatever the model is.
     """
 
     told: GateCheck
     fields: frozenset[str]
     switched: frozenset[str]
+    plain: bool
 
 
 class Checks:
@@ -79,7 +81,8 @@ class Checks:
             names=tuple(dict.fromkeys(x.name for x in read)),
         )
         switched = frozenset(x for test in tests for x in self._switched(test))
-        yield Check(told, frozenset(x.field for x in read), switched)
+        plain = all(any(self._fields(x)) for test in every for x in _conjuncts(test))
+        yield Check(told, frozenset(x.field for x in read), switched, plain)
 
     def _fields(self, test: ast.expr) -> Iterator[Declared]:
         for node in ast.walk(test):
@@ -96,6 +99,12 @@ class Checks:
                     yield from self._switched(value)
             case ast.Attribute(ast.Name(), attr):
                 yield attr
+
+
+def _conjuncts(test: ast.expr) -> list[ast.expr]:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return [x for value in test.values for x in _conjuncts(value)]
+    return [test]
 
 
 def _grouped(test: ast.expr) -> str:

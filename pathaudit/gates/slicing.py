@@ -48,11 +48,14 @@ class Slice:
         self._depth = DEPTHS[-1]
         self._further = 0
         self._cut = False
+        self._home: frozenset[str] = frozenset()
         self._open: list[tuple[object, ...]] = []
 
     def nearest(self, node: ast.expr, scope: Scope) -> Traces:
         """Where a value comes from, no deeper than to the nearest settings."""
         found: Traces = ()
+        classes = self.index.modules.mro(scope.cls) if scope.cls else ()
+        self._home = frozenset({scope.file, *(ref.file for ref in classes)})
         for depth in DEPTHS:
             self._steps, self._depth, self._cut = 0, depth, False
             found = self.trace(node, scope)
@@ -349,7 +352,7 @@ class Slice:
         return found if len(found) == 1 else []
 
     def _written(self, cls: ClassRef | None, attr: str, presence: bool) -> Traces:
-        writers = self.writers.of(attr, cls)
+        writers = [x for x in self.writers.of(attr, cls) if not self._is_foreign(x.scope.file)]
         initial = self._initial(writers)
         found: list[Trace] = []
         for writer in writers:
@@ -364,7 +367,11 @@ class Slice:
         function = writer.scope.function
         return function is not None and self.index.profile.is_setter(function.name)
 
-    def _initial(self, writers: tuple[Writer, ...]) -> tuple[GateHop, ...]:
+    def _is_foreign(self, file: str) -> bool:
+        """Does a file belong to another model than the one whose condition is traced?"""
+        return self.index.is_model(file) and file not in self._home
+
+    def _initial(self, writers: list[Writer]) -> tuple[GateHop, ...]:
         """What an attribute is before a setter arms it."""
         first = next((x for x in writers if not self._arms(x)), None)
         return (first.scope.hop("attribute", first.statement),) if first else ()
@@ -374,7 +381,7 @@ class Slice:
         if self._arms(writer) and writer.scope.function is not None:
             return self._armed(writer.scope.function.name)
         found = self._stored(writer.value, writer.position, writer.statement, writer.scope)
-        if presence and not reaches(found) and any(x.origin.kind != "constant" for x in found):
+        if presence and any(x.origin.kind != "constant" for x in found):
             return (*found, *self._tests(writer.statement, writer.scope))
         return found
 
