@@ -85,7 +85,7 @@ def audit(
 def gates_of(
     tree: SourceTree, rules: Ruleset, what: str, *, within: str = "", means: Means = ALONE
 ) -> GatesReport:
-    """What decides a condition, or those on the paths of an entry; raises as ``find_gates`` does."""
+    """What decides a condition, or those on the paths of an entry; raises as its stage does."""
     from pathaudit.gates import find_gates
 
     known = means.cache.known(tree) if means.cache is not None else None

@@ -14,9 +14,8 @@ from pathaudit.errors import UsageError
 from pathaudit.gates.answers import Answers
 from pathaudit.gates.controls import with_controls
 from pathaudit.gates.entries import caller_of, entry_places, find_served
-from pathaudit.gates.known import known_entry
+from pathaudit.gates.facts import known_entry
 from pathaudit.gates.places import find_places, parse_condition
-from pathaudit.gates.scopes import Names
 from pathaudit.index import ClassRef, Index
 from pathaudit.results import GateAnswer, GatesReport, Source
 from pathaudit.ruleset import AnyRule
@@ -85,7 +84,7 @@ def _of_entry(answers: Answers, cls: ClassRef, method: str) -> list[GateAnswer]:
     index = answers.index
     found = []
     if known_entry(index, method) is not None and index.modules.method(cls, method):
-        place = caller_of(index, Names(index), method)
+        place = caller_of(index, method)
         told = answers.entry(f"{cls.name}.{method}", method, place)
         found += [told] if told else []
     return found + [answers.at(place) for place in entry_places(index, cls, method)]

@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from pathaudit.gates.checks import Check, Checks
 from pathaudit.gates.declarations import Declarations, Declared
-from pathaudit.gates.known import Fact, known_condition, known_entry, steps_into
+from pathaudit.gates.facts import Fact, known_condition, known_entry
 from pathaudit.gates.places import Place
 from pathaudit.gates.scopes import Scope
 from pathaudit.gates.slicing import Slice
+from pathaudit.gates.steps import steps_into
 from pathaudit.gates.traces import Trace
 from pathaudit.index import Index
 from pathaudit.results import GateAnswer, GateCheck, GateControl, GateHop

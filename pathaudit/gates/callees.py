@@ -18,6 +18,8 @@ _CALLERS = 6
 
 
 class Callees:
+    """Follows calls for one slice."""
+
     def __init__(self, slice_: "Slice") -> None:
         self._slice = slice_
         self._names = slice_.names
@@ -35,8 +37,10 @@ class Callees:
                     return self._converted(node, scope)
                 return self._function(symbol, owner, node, scope, position)
             case ClassRef():
-                return self._converted(node, scope) if len(node.args) == 1 else constant(
-                    ast.unparse(node)
+                return (
+                    self._converted(node, scope)
+                    if len(node.args) == 1
+                    else constant(ast.unparse(node))
                 )
             case External():
                 return run_time(ast.unparse(node))

@@ -29,7 +29,7 @@ def entry_places(index: Index, cls: ClassRef, method: str) -> list[Place]:
     return list(found.values())
 
 
-def caller_of(index: Index, names: Names, method: str) -> Place | None:
+def caller_of(index: Index, method: str) -> Place | None:
     """A call of an entry method by what runs models."""
     from_callers = index.modules.holding(index.profile.features.callers, f".{method}(")
     for file in from_callers:
@@ -85,5 +85,3 @@ def _called(names: Names, scope: Scope, depth: int) -> Iterator[tuple[ClassRef, 
                 target = names.class_of(value, scope)
                 if target is not None:
                     yield target, attr, depth + 1
-
-

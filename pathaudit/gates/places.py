@@ -104,9 +104,10 @@ def tests_of(function: ast.AST) -> Iterator[ast.expr]:
 
 def _equal(node: ast.AST, text: str) -> ast.expr | None:
     for inner in ast.walk(node):
-        if isinstance(inner, ast.expr) and not isinstance(getattr(inner, "ctx", None), ast.Store):
-            if _may_equal(inner, text) and ast.unparse(inner) == text:
-                return inner
+        if not isinstance(inner, ast.expr) or isinstance(getattr(inner, "ctx", None), ast.Store):
+            continue
+        if _may_equal(inner, text) and ast.unparse(inner) == text:
+            return inner
     return None
 
 

@@ -16,7 +16,7 @@ from pathaudit.index import (
     Symbol,
 )
 from pathaudit.index.outline import ImportedSymbol
-from pathaudit.index.syntax import dotted_name
+from pathaudit.index.syntax import Definition, dotted_name
 from pathaudit.index.types import Scope as TypeScope
 from pathaudit.results import GateHop
 
@@ -108,7 +108,7 @@ class Names:
             case ast.Name("self" | "cls") if scope.cls is not None:
                 return scope.cls
             case ast.Name(id):
-                return self._class_of_name(id, node, scope)
+                return self._class_of_name(id, scope)
             case ast.Call(func):
                 return self._class_of_call(func, scope)
             case ast.Attribute(value, attr):
@@ -116,7 +116,7 @@ class Names:
                 return self._class_of_attribute(owner, attr) if owner else None
         return None
 
-    def _class_of_name(self, name: str, node: ast.expr, scope: Scope) -> ClassRef | None:
+    def _class_of_name(self, name: str, scope: Scope) -> ClassRef | None:
         if scope.function is None:
             return None
         annotation = parameter_annotation(scope.function.node, name)
@@ -181,21 +181,21 @@ class Names:
         return Scope(ref.file, function, cls or owner, bound)
 
 
-def parameter_annotation(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> ast.expr | None:
+def parameter_annotation(node: Definition, name: str) -> ast.expr | None:
     return next((x.annotation for x in _parameters(node) if x.arg == name), None)
 
 
-def is_parameter(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
+def is_parameter(node: Definition, name: str) -> bool:
     return any(x.arg == name for x in _parameters(node))
 
 
-def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.arg]:
+def _parameters(node: Definition) -> Iterator[ast.arg]:
     given = node.args
     yield from (*given.posonlyargs, *given.args, *given.kwonlyargs)
     yield from (x for x in (given.vararg, given.kwarg) if x is not None)
 
 
-def parameter_line(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> ast.AST:
+def parameter_line(node: Definition, name: str) -> ast.AST:
     return next((x for x in _parameters(node) if x.arg == name), node)
 
 

@@ -9,23 +9,23 @@ import ast
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from pathaudit.gates.attributes import Attributes
 from pathaudit.gates.callees import Callees
 from pathaudit.gates.declarations import Declarations
+from pathaudit.gates.facts import known_anywhere
 from pathaudit.gates.readings import Readings
 from pathaudit.gates.scopes import (
     Names,
     Scope,
     is_parameter,
-    is_property,
     parameter_line,
     tests_around,
 )
-from pathaudit.gates.traces import Trace, Traces, after, constant, run_time, unresolved
+from pathaudit.gates.traces import Origin, Trace, Traces, after, constant, run_time, unresolved
 from pathaudit.gates.traces import controlled as reaches
 from pathaudit.gates.writers import Writer, Writers
-from pathaudit.index import ClassRef, Index, ValueRef
+from pathaudit.index import ClassRef, FunctionOutline, Index, ValueRef
 from pathaudit.index.syntax import Assigned
-from pathaudit.results import GateHop
 
 # How many names, attributes and bodies a slice goes through: the first depth at which something
 # that a user states is found is the last that is looked at.
@@ -42,20 +42,22 @@ class Slice:
         self.names = Names(index)
         self.writers = Writers(self.names)
         self.readings = Readings(self.names, declarations)
-        self._callees = Callees(self)
+        self._declarations = declarations
+        self.callees = Callees(self)
+        self._attributes = Attributes(self)
         self._settings = index.profile.settings
         self._steps = 0
         self._depth = DEPTHS[-1]
         self._further = 0
         self._cut = False
-        self._home: frozenset[str] = frozenset()
+        self.home: frozenset[str] = frozenset()
         self._open: list[tuple[object, ...]] = []
 
     def nearest(self, node: ast.expr, scope: Scope) -> Traces:
         """Where a value comes from, no deeper than to the nearest settings."""
         found: Traces = ()
         classes = self.index.modules.mro(scope.cls) if scope.cls else ()
-        self._home = frozenset({scope.file, *(ref.file for ref in classes)})
+        self.home = frozenset({scope.file, *(ref.file for ref in classes)})
         for depth in DEPTHS:
             self._steps, self._depth, self._cut = 0, depth, False
             found = self.trace(node, scope)
@@ -69,9 +71,23 @@ class Slice:
         if self._steps > STEPS or len(self._open) > self._depth + self._further:
             self._cut = self._cut or self._steps <= STEPS
             return unresolved(ast.unparse(node))
-        return self._read(node, scope) or self._expression(node, scope)
+        read = self.read(node, scope) or (self._known(node, scope) if self._open else ())
+        return read or self._expression(node, scope)
 
-    def _read(self, node: ast.expr, scope: Scope) -> Traces:
+    def _known(self, node: ast.expr, scope: Scope) -> Traces:
+        """What is known of a value on the way, where the profile says it holds anywhere."""
+        if not isinstance(node, ast.Call | ast.Attribute):
+            return ()
+        fact = known_anywhere(self.index, node)
+        found = []
+        for field in fact.predicate.controls if fact is not None else ():
+            declared = self._declarations.find(field)
+            if fact is not None and declared is not None:
+                origin = Origin("setting", field, declared.default, declared)
+                found.append(Trace(origin, (scope.hop("read", node), fact.hop)))
+        return tuple(found)
+
+    def read(self, node: ast.expr, scope: Scope) -> Traces:
         """The one trace of an expression that reads what a user states."""
         origin = self.readings.of(node, scope)
         if origin is None:
@@ -120,7 +136,7 @@ class Slice:
             case ast.BoolOp(_, values):
                 return self.each([partial(self.trace, value, scope) for value in values])
             case ast.Compare(ast.Attribute(value, attr) as left, [ast.Is() | ast.IsNot()], _):
-                return self._attribute(left, value, attr, scope, presence=True)
+                return self._attributes.follow(left, value, attr, scope, presence=True)
             case ast.Compare(left, _, comparators):
                 return tuple(x for value in (left, *comparators) for x in self.trace(value, scope))
             case ast.BinOp(left, _, right):
@@ -132,9 +148,9 @@ class Slice:
             case ast.Name(id):
                 return self.name(id, node, scope)
             case ast.Attribute(value, attr):
-                return self._attribute(node, value, attr, scope)
+                return self._attributes.follow(node, value, attr, scope)
             case ast.Call():
-                return self._callees.call(node, scope)
+                return self.callees.call(node, scope)
             case ast.Subscript(value):
                 origin = self.readings.of(value, scope)
                 return self.trace(value, scope) if origin else run_time(ast.unparse(node))
@@ -189,19 +205,19 @@ class Slice:
         found: list[Trace] = []
         for item in assigned:
             hop = scope.hop("assignment", item.value)
-            found += after((hop,), self._stored(item.value, item.position, item.value, scope))
+            found += after((hop,), self.stored(item.value, item.position, item.value, scope))
         return tuple(found)
 
-    def _stored(
+    def stored(
         self, value: ast.expr, position: int | None, statement: ast.AST, scope: Scope
     ) -> Traces:
         """What is stored: the item of a tuple, and where it is constant, the tests around it."""
         found = self._item(value, position, scope)
         if all(x.origin.kind == "constant" for x in found):
-            return (*found, *self._tests(statement, scope))
+            return (*found, *self.tests(statement, scope))
         return found
 
-    def _tests(self, inner: ast.AST, scope: Scope) -> Traces:
+    def tests(self, inner: ast.AST, scope: Scope) -> Traces:
         if scope.function is None:
             return ()
         tests = tests_around(scope.function.node, inner)
@@ -217,7 +233,7 @@ class Slice:
         if isinstance(value, ast.Tuple) and position < len(value.elts):
             return self.trace(value.elts[position], scope)
         if isinstance(value, ast.Call):
-            return self._callees.call(value, scope, position)
+            return self.callees.call(value, scope, position)
         return run_time(ast.unparse(value))
 
     def _given(self, name: str, scope: Scope) -> Traces:
@@ -231,17 +247,17 @@ class Slice:
             return after((hop,), self.trace(bound.value, bound.scope))
         if name in ("self", "cls"):
             return run_time(name)
-        return after((hop,), self._callees.arguments(name, scope) or run_time(name))
+        return after((hop,), self.callees.arguments(name, scope) or run_time(name))
 
     def _module_name(self, name: str, node: ast.expr, scope: Scope) -> Traces:
         symbol = self.names.symbol(ast.Name(name), scope)
         if isinstance(symbol, ValueRef):
-            return self._variable(symbol)
+            return self.variable(symbol)
         if symbol is None and isinstance(node, ast.Name):
             return unresolved(name)
         return constant(name)
 
-    def _variable(self, ref: ValueRef) -> Traces:
+    def variable(self, ref: ValueRef) -> Traces:
         """A variable of a module: its values there, and what functions set it to."""
         if not self.once(("global", ref)):
             return ()
@@ -272,141 +288,18 @@ class Slice:
                     found.append(Writer(item.value, item.position, scope, item.value, "global"))
         return found
 
-    # ---- attributes ----
+    # ---- methods ----
 
-    def _attribute(
-        self, node: ast.expr, value: ast.expr, attr: str, scope: Scope, *, presence: bool = False
-    ) -> Traces:
-        read = self._read(node, scope)
-        if read:
-            return read
-        if attr in self._settings.runtime:
-            return run_time(ast.unparse(node))
-        symbol = self.names.symbol(node, scope)
-        if isinstance(symbol, ValueRef):
-            return self._variable(symbol)
-        if self._is_member(value, attr, scope):
-            return constant(ast.unparse(node))
-        cls = self.names.class_of(value, scope)
-        if cls is None and isinstance(value, ast.Name) and value.id == "self":
-            cls = scope.cls
-        return self.attribute_of(cls, attr, ast.unparse(node), value, scope, presence=presence)
-
-    def _is_member(self, value: ast.expr, attr: str, scope: Scope) -> bool:
-        """``Color.RED``: an attribute of a class, not of an object."""
-        symbol = self.names.symbol(value, scope)
-        if not isinstance(symbol, ClassRef):
-            return False
-        outline = self.index.modules.class_outline(symbol)
-        return outline is not None and attr in outline.attributes
-
-    def attribute_of(
-        self,
-        cls: ClassRef | None,
-        attr: str,
-        text: str,
-        value: ast.expr,
-        scope: Scope,
-        *,
-        presence: bool = False,
-    ) -> Traces:
-        """Where an attribute comes from: a property's body, else all that writes it.
-
-        With ``presence`` it is only asked whether there is one: what decides that it is written
-        counts, too.
-        """
-        key = ("attribute", cls, attr)
-        if not self.once(key):
-            return ()
-        try:
-            found = self._property(cls, attr, value, scope)
-            if found is not None:
-                return found
-            traces = self._written(cls, attr, presence)
-            return traces or self._default(cls, attr) or unresolved(text)
-        finally:
-            self.leave()
-
-    def _property(
-        self, cls: ClassRef | None, attr: str, value: ast.expr, scope: Scope
-    ) -> Traces | None:
-        for owner in [cls] if cls else self._owners(attr):
-            found = self.index.modules.method(owner, attr)
-            if found is not None and is_property(found[1]):
-                return self._callees.body(found[0], owner, (), "property")
-        return None
-
-    def _owners(self, attr: str) -> list[ClassRef]:
-        """The one class that has a property of this name, where there is only one."""
-        return [ref for ref, function in self.owners(attr) if is_property(function)]
-
-    def owners(self, name: str) -> list[tuple[ClassRef, object]]:
+    def owners(self, name: str) -> list[tuple[ClassRef, FunctionOutline]]:
         """The class that defines a method of this name, where only one does."""
         found = []
         modules = self.index.modules
-        for file in modules.holding(self._settings.files, f"def {name}(self"):
+        for file in modules.holding(self.index.profile.settings.files, f"def {name}(self"):
             outline = modules.outline(file)
             for cls in outline.classes.values() if outline else ():
                 if name in cls.methods:
                     found.append((ClassRef(file, cls.name), cls.methods[name]))
         return found if len(found) == 1 else []
-
-    def _written(self, cls: ClassRef | None, attr: str, presence: bool) -> Traces:
-        writers = [x for x in self.writers.of(attr, cls) if not self._is_foreign(x.scope.file)]
-        initial = self._initial(writers)
-        found: list[Trace] = []
-        for writer in writers:
-            hop = writer.scope.hop(writer.kind, writer.statement)
-            armed = self._arms(writer)
-            traces = self._from_writer(writer, presence)
-            found += after((*initial, hop) if armed else (hop,), traces)
-        return tuple(found)
-
-    def _arms(self, writer: Writer) -> bool:
-        """Is it a setter that arms a feature?"""
-        function = writer.scope.function
-        return function is not None and self.index.profile.is_setter(function.name)
-
-    def _is_foreign(self, file: str) -> bool:
-        """Does a file belong to another model than the one whose condition is traced?"""
-        return self.index.is_model(file) and file not in self._home
-
-    def _initial(self, writers: list[Writer]) -> tuple[GateHop, ...]:
-        """What an attribute is before a setter arms it."""
-        first = next((x for x in writers if not self._arms(x)), None)
-        return (first.scope.hop("attribute", first.statement),) if first else ()
-
-    def _from_writer(self, writer: Writer, presence: bool) -> Traces:
-        """A setter that arms a feature is decided by who calls it, anything else by its value."""
-        if self._arms(writer) and writer.scope.function is not None:
-            return self._armed(writer.scope.function.name)
-        found = self._stored(writer.value, writer.position, writer.statement, writer.scope)
-        if presence and any(x.origin.kind != "constant" for x in found):
-            return (*found, *self._tests(writer.statement, writer.scope))
-        return found
-
-    def _armed(self, method: str) -> Traces:
-        if not self.once(("armed", method)):
-            return ()
-        try:
-            found: list[Trace] = []
-            for call, scope in self.writers.callers(method, self.index.profile.features.callers):
-                hop = scope.hop("call", call)
-                found += after((hop,), self._tests(call, scope) or self._callees.reached(scope))
-            return tuple(found)
-        finally:
-            self.leave()
-
-    def _default(self, cls: ClassRef | None, attr: str) -> Traces:
-        if cls is None:
-            return ()
-        for ref in self.index.modules.mro(cls):
-            outline = self.index.modules.class_outline(ref)
-            if outline is not None and attr in outline.attributes:
-                value = outline.attributes[attr]
-                scope = Scope(ref.file)
-                return after((scope.hop("default", value),), self.trace(value, scope))
-        return ()
 
 
 def _is_bound(node: ast.AST, name: str) -> bool:

@@ -11,7 +11,7 @@ _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")
 
 
 def render(answer: Report | GraphView | GatesReport, out: TextIO) -> None:
-    """Write a report, a graph or what decides conditions to ``out``, indented by two spaces and ended by a newline.
+    """Write an answer to ``out``, indented by two spaces and ended by a newline.
 
     The text is ASCII without control characters, so that names from the audited code reach no
     terminal unescaped and an undecodable file name (a lone surrogate) cannot break the output.

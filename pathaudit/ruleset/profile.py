@@ -166,7 +166,8 @@ class Predicate(Struct, frozen=True, forbid_unknown_fields=True):
 
     ``patterns`` are expressions, ``methods`` entries. ``controls`` are names of settings; with
     ``constant`` the condition always has that value. Of several that match, the first whose
-    anchor is in the tree counts.
+    anchor is in the tree counts. What is known ``anywhere`` also counts where another condition
+    leads to it.
     """
 
     reason: str
@@ -175,6 +176,7 @@ class Predicate(Struct, frozen=True, forbid_unknown_fields=True):
     methods: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     constant: bool | None = None
+    anywhere: bool = False
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -182,9 +184,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
     ``records`` and ``getters`` are names and functions that give an object with all settings,
     ``namespaces`` is what the name of a function starts with that gives one namespace.
-    ``annotation`` marks a field that is a flag, described by a call of ``argument``; a
-    call of ``marker`` names its namespace, ``derives`` is the code that makes its flag. ``runtime`` are attributes that differ from batch to batch.
-    ``files`` are where a slice looks, ``checks`` where combinations of settings are refused.
+    ``annotation`` marks a field that is a flag, described by a call of ``argument``; a call of
+    ``marker`` names its namespace, ``derives`` is the code that makes its flag. ``runtime`` are
+    attributes that differ from batch to batch. ``files`` are where a slice looks, ``checks`` where
+    combinations of settings are refused.
     """
 
     files: tuple[str, ...] = ()

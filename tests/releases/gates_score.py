@@ -1,4 +1,6 @@
-"""Score ``gates`` against hand labels: ``python -m tests.releases.gates_score LABELS [VERSION...]``.
+"""Score ``gates`` against hand labels.
+
+Run as ``python -m tests.releases.gates_score LABELS [VERSION...]``.
 
 A row passes when each ``primary`` is named, nothing of ``must_not_include`` is, and the chain
 shows the first hop, the declaration and the flag of the label.
@@ -84,8 +86,8 @@ def main(labels: str, versions: list[str]) -> int:
             passed += not wrong
             seconds = time.perf_counter() - started
             if wrong or seconds > 5:
-                print(f"  {row['id']}  {seconds:.1f} s  {'; '.join(wrong)}")
-        print(f"{version}: {passed} of {len(chosen)}")
+                sys.stdout.write(f"  {row['id']}  {seconds:.1f} s  {'; '.join(wrong)}\n")
+        sys.stdout.write(f"{version}: {passed} of {len(chosen)}\n")
         failed += len(chosen) - passed
     return int(failed > 0)
 
