@@ -15,18 +15,23 @@ from pathaudit.gates.steps import steps_into
 from pathaudit.gates.traces import Trace
 from pathaudit.index import Index
 from pathaudit.results import GateAnswer, GateCheck, GateControl, GateHop
+from pathaudit.ruleset import Predicate
 
 _MOST_CHECKS = 6
+_FIXED = {"True", "False", "None", "[]", "()", "{}"}  # what a dead condition always is
 
 
 class Answers:
     """Answers conditions of one tree; what one answer found out serves the next."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, *, brief: bool = False) -> None:
+        """With ``brief``, no way is looked for to what is known."""
         self.index = index
         self.declarations = Declarations(index)
         self._checks = Checks(index, self.declarations)
         self._slice = Slice(index, self.declarations)
+        self._ways: dict[Predicate, dict[str, tuple[GateHop, ...]]] = {}
+        self._brief = brief
 
     def at(self, place: Place, condition: str = "") -> GateAnswer:
         """What decides the expression at a place."""
@@ -48,7 +53,7 @@ class Answers:
         if fact is None or place is None:
             return None
         hop = place.scope.hop("call", place.node)
-        controls = self._known(fact, (hop, fact.hop), ())
+        controls = self._known(fact, (hop, fact.hop), {})
         return self._answer(symbol, place.scope, hop, controls, [])
 
     def declared(self, declared: Declared, text: str) -> GateAnswer:
@@ -64,12 +69,21 @@ class Answers:
         fact = known_condition(self.index, node)
         if fact is not None and fact.predicate.constant is not None:
             return [self._constant(fact, node, scope, hop)], []
-        traces = self._slice.nearest(node, scope)
         if fact is not None:
             steps = (hop, *steps_into(self._slice, node, scope), fact.hop)
-            return self._known(fact, steps, _prefixed(traces, hop)), []
+            return self._known(fact, steps, self._way(fact, node, scope)), []
+        traces = self._slice.nearest(node, scope)
         found = [self._control(x, hop) for x in _shortest(traces)]
         return found, [x for x in traces if not x.origin.controls]
+
+    def _way(self, fact: Fact, node: ast.expr, scope: Scope) -> dict[str, tuple[GateHop, ...]]:
+        """How the slice leads to the settings of a fact; looked for once, at the first place."""
+        key = fact.predicate
+        if key not in self._ways:
+            traces = () if self._brief else self._slice.nearest(node, scope)
+            ordered = sorted(traces, key=lambda x: -len(x.hops))
+            self._ways[key] = {x.origin.name: x.hops for x in ordered if x.origin.controls}
+        return self._ways[key]
 
     def _constant(self, fact: Fact, node: ast.expr, scope: Scope, hop: GateHop) -> GateControl:
         chain = (hop, *steps_into(self._slice, node, scope), fact.hop)
@@ -84,16 +98,15 @@ class Answers:
         )
 
     def _known(
-        self, fact: Fact, steps: tuple[GateHop, ...], traces: Iterable[Trace]
+        self, fact: Fact, steps: tuple[GateHop, ...], ways: dict[str, tuple[GateHop, ...]]
     ) -> list[GateControl]:
         """The settings of a fact; where the slice leads to the same one, by its way."""
-        ways = {x.origin.name: x.hops for x in sorted(traces, key=lambda x: -len(x.hops))}
         found = []
         for field in fact.predicate.controls:
             declared = self.declarations.find(field)
             if declared is not None:
                 way = ways.get(field)
-                chain = (*way, fact.hop) if way else steps
+                chain = (steps[0], *way, fact.hop) if way else steps
                 control = self._of(declared, chain, "known")
                 found.append(replace(control, reason=fact.predicate.reason))
         return found
@@ -207,7 +220,11 @@ def _status(controls: list[GateControl], loose: list[Trace]) -> tuple[str, str]:
         return "decided", ""
     kinds = {x.origin.kind for x in loose}
     values = {x.origin.name for x in loose}
-    if kinds == {"constant"} and len(values) == 1 and values <= {"True", "False", "None"}:
+    if (
+        kinds == {"constant"}
+        and len(values) == 1
+        and values <= _FIXED"}
+    ):
         return "dead", values.pop()
     return ("run time" if "run time" in kinds else "not resolved"), ""
 
@@ -224,10 +241,6 @@ def _shortest(traces: Iterable[Trace]) -> list[Trace]:
         if trace.origin.controls:
             found.setdefault((trace.origin.kind, trace.origin.name), trace)
     return list(found.values())
-
-
-def _prefixed(traces: Iterable[Trace], hop: GateHop) -> list[Trace]:
-    return [x.after(hop) for x in traces if x.origin.controls]
 
 
 def _thinned(chain: tuple[GateHop, ...]) -> tuple[GateHop, ...]:

@@ -1,12 +1,13 @@
 """Steps of a slice through attributes: a property's body, else all that writes the attribute."""
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pathaudit.gates.scopes import Scope, is_property
 from pathaudit.gates.traces import Trace, Traces, after, constant, run_time, unresolved
-from pathaudit.gates.writers import Writer
-from pathaudit.index import ClassRef, ValueRef
+from pathaudit.gates.writers import Writer, last_name
+from pathaudit.index import ClassRef, External, ValueRef
 from pathaudit.results import GateHop
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ class Attributes:
 
     def __init__(self, slice_: "Slice") -> None:
         self._slice = slice_
+        self._known: dict[tuple[str, int], tuple[Traces, bool]] = {}  # by setter and depth left
 
     def follow(
         self, node: ast.expr, value: ast.expr, attr: str, scope: Scope, *, presence: bool = False
@@ -35,7 +37,9 @@ class Attributes:
         cls = self._slice.names.class_of(value, scope)
         if cls is None and isinstance(value, ast.Name) and value.id == "self":
             cls = scope.cls
-        return self._of(cls, attr, ast.unparse(node), presence=presence)
+        if cls is None and isinstance(self._slice.names.symbol(value, scope), External):
+            return run_time(ast.unparse(node))
+        return self._of(cls, attr, node, presence=presence)
 
     def _is_member(self, value: ast.expr, attr: str, scope: Scope) -> bool:
         """``Color.RED``: an attribute of a class, not of an object."""
@@ -49,7 +53,7 @@ class Attributes:
         self,
         cls: ClassRef | None,
         attr: str,
-        text: str,
+        node: ast.expr,
         *,
         presence: bool,
     ) -> Traces:
@@ -58,15 +62,16 @@ class Attributes:
         With ``presence`` it is only asked whether there is one: what decides that it is written
         counts, too.
         """
-        key = ("attribute", cls, attr)
+        called = last_name(node.value) if isinstance(node, ast.Attribute) else ""
+        key = ("attribute", cls or called, attr)
         if not self._slice.once(key):
             return ()
         try:
             found = self._property(cls, attr)
             if found is not None:
                 return found
-            traces = self._written(cls, attr, presence)
-            return traces or self._default(cls, attr) or unresolved(text)
+            traces = self._written(cls, attr, called, presence)
+            return traces or self._default(cls, attr) or unresolved(ast.unparse(node))
         finally:
             self._slice.leave()
 
@@ -81,10 +86,21 @@ class Attributes:
         """The one class that has a property of this name, where there is only one."""
         return [ref for ref, function in self._slice.owners(attr) if is_property(function)]
 
-    def _written(self, cls: ClassRef | None, attr: str, presence: bool) -> Traces:
-        writers = [
-            x for x in self._slice.writers.of(attr, cls) if not self._is_foreign(x.scope.file)
-        ]
+    def _writers(self, cls: ClassRef | None, attr: str, called: str) -> list[Writer]:
+        """Who writes it; where the class is not known, only what surely is the same attribute.
+
+        That is what the code calls by the same name, or all of it if one class alone has it.
+        """
+        every = self._slice.writers.of(attr, cls)
+        found = [x for x in every if not self._is_foreign(x.scope.file)]
+        if cls is not None:
+            return found
+        alike = [x for x in found if x.receiver == called]
+        alone = len({x.receiver for x in found}) == 1
+        return alike or (found if alone else [])
+
+    def _written(self, cls: ClassRef | None, attr: str, called: str, presence: bool) -> Traces:
+        writers = self._writers(cls, attr, called)
         initial = self._initial(writers)
         found: list[Trace] = []
         for writer in writers:
@@ -118,6 +134,16 @@ class Attributes:
         return found
 
     def _armed(self, method: str) -> Traces:
+        key = (method, self._slice.left)
+        if key not in self._known:
+            self._known[key] = self._slice.part(partial(self._callers, method))
+        found, cut = self._known[key]
+        if cut:
+            self._slice.cut()
+        return found
+
+    def _callers(self, method: str) -> Traces:
+        """The tests around the calls of a setter, or around those of the functions they are in."""
         if not self._slice.once(("armed", method)):
             return ()
         try:

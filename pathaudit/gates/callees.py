@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _TRANSPARENT = ("bool", "int", "str", "float", "list", "tuple", "set", "any", "all", "len", "not_")
 _TEXT_METHODS = ("lower", "upper", "strip", "startswith", "endswith", "split")
 _CALLERS = 6
+# A method of such a name may be that of a container: a class that has one tells nothing.
+_BUILT_IN = frozenset(name for kind in (dict, list, set, str) for name in dir(kind))
 
 
 class Callees:
@@ -46,6 +48,10 @@ class Callees:
                 return run_time(ast.unparse(node))
         if isinstance(func, ast.Attribute):
             return self._method(func, node, scope, position)
+        bound = scope.argument(func.id) if isinstance(func, ast.Name) else None
+        given = self._names.symbol(bound.value, bound.scope) if bound is not None else None
+        if isinstance(given, FunctionRef):
+            return self._function(given, None, node, scope, position)
         return unresolved(ast.unparse(node))
 
     def _converts(self, ref: FunctionRef, node: ast.Call) -> bool:
@@ -73,6 +79,8 @@ class Callees:
             if found is not None:
                 return self._function(found[0], cls, node, scope, position, func.value)
             return unresolved(ast.unparse(node))
+        if func.attr in _BUILT_IN:
+            return run_time(ast.unparse(node))
         for owner, _ in self._slice.owners(func.attr):
             return self._function(
                 FunctionRef(owner.file, f"{owner.name}.{func.attr}"),
@@ -163,13 +171,13 @@ class Callees:
     # ---- who calls ----
 
     def arguments(self, name: str, scope: Scope) -> Traces:
-        """What a parameter of a constructor is given where objects of the class are made."""
+        """What the calls of a function, or of a class, give one of its parameters."""
         function = scope.function
         if function is None:
             return ()
-        if scope.cls is None or function.name != "__init__":
+        if scope.cls is not None and function.name != "__init__":
             return ()
-        called = scope.cls.name
+        called = scope.cls.name if scope.cls is not None else function.name
         if not self._slice.once(("argument", scope.file, called, name)):
             return ()
         try:

@@ -17,7 +17,7 @@ from pathaudit.work import Stage, Work
 _MOST = 4  # controls that one finding names
 
 
-class Asked(Struct, frozen=True):
+class Asked(Struct, frozen=True, order=True):
     """The condition of a finding, and the statement of the finding."""
 
     condition: str
@@ -28,8 +28,8 @@ class Asked(Struct, frozen=True):
 def with_controls(work: Work, findings: Sequence[Finding]) -> list[Finding]:
     """The findings; those that can be reached name the flags that select their path."""
     asked = {finding.fingerprint: _asked(finding) for finding in findings if _wants(finding)}
-    items = list(dict.fromkeys(asked.values()))
-    told = dict(zip(items, work.run(CONTROLS, items), strict=True))
+    items = tuple(sorted(set(asked.values())))
+    told = dict(zip(items, work.run(CONTROLS, [items])[0], strict=True)) if items else {}
     return [
         replace(x, controls=told[asked[x.fingerprint]]) if x.fingerprint in asked else x
         for x in findings
@@ -48,22 +48,30 @@ def _asked(finding: Finding) -> Asked:
     return Asked(finding.condition, finding.file, finding.line)
 
 
-def _run(index: Index, _rule: AnyRule | None, asked: Asked) -> tuple[str, ...]:
+def _run(
+    index: Index, _rule: AnyRule | None, asked: tuple[Asked, ...]
+) -> tuple[tuple[str, ...], ...]:
+    answers = Answers(index, brief=True)
+    return tuple(_controls(index, answers, item) for item in asked)
+
+
+def _controls(index: Index, answers: Answers, asked: Asked) -> tuple[str, ...]:
     try:
         node = ast.parse(asked.condition, mode="eval").body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     scope = _scope_at(index, asked.file, asked.line)
-    if scope is None:
-        return ()
-    answers = Answers(index)
     found: dict[str, None] = {}
-    for literal in literals_of(node):
-        answer = answers.at(Place(ast.copy_location(literal, node), scope))
-        for control in answer.controls:
-            if control.source != "check" and control.kind in ("flag", "environment"):
-                found[_text(control)] = None
+    for literal in literals_of(node) if scope is not None else ():
+        found.update(dict.fromkeys(_of_literal(answers, literal, scope)))
     return tuple(found)[:_MOST]
+
+
+def _of_literal(answers: Answers, literal: ast.expr, scope: Scope | None) -> list[str]:
+    if scope is None or not any(isinstance(x, ast.Attribute | ast.Call) for x in ast.walk(literal)):
+        return []
+    controls = answers.at(Place(literal, scope)).controls
+    return [_text(x) for x in controls if x.source != "check" and x.kind in ("flag", "environment")]
 
 
 def _text(control: GateControl) -> str:
@@ -96,10 +104,10 @@ def _holds(function: FunctionOutline, line: int) -> bool:
     return function.first <= line <= function.last
 
 
-CONTROLS: Stage[Asked, tuple[str, ...]] = Stage(
+CONTROLS: Stage[tuple[Asked, ...], tuple[tuple[str, ...], ...]] = Stage(
     name="controls",
     run=_run,
-    item=Asked,
-    result=tuple[str, ...],
-    home=lambda asked: asked.file,
+    item=tuple[Asked, ...],
+    result=tuple[tuple[str, ...], ...],
+    home=lambda asked: asked[0].file,
 )

@@ -10,7 +10,7 @@ from pathaudit.gates.scopes import Scope
 from pathaudit.gates.writers import functions_of
 from pathaudit.index import ClassRef, Index
 
-_MOST = 120  # places that one condition is followed from
+_MOST = 12  # places that one condition is followed from
 
 
 class Place(Struct, frozen=True, eq=False):

@@ -100,22 +100,32 @@ class Slice:
 
         Where one of them leads to a setting and another was cut off, that one gets further.
         """
-        found = [self._part(part) for part in parts]
+        found = [self.part(part) for part in parts]
         if any(reaches(traces) for traces, _ in found) and self._further == 0:
             self._further = FURTHER
             pairs = zip(parts, found, strict=True)
             found = [
-                self._part(part) if cut and not reaches(traces) else (traces, cut)
+                self.part(part) if cut and not reaches(traces) else (traces, cut)
                 for part, (traces, cut) in pairs
             ]
             self._further = 0
         return tuple(x for traces, _ in found for x in traces)
 
-    def _part(self, part: Callable[[], Traces]) -> tuple[Traces, bool]:
+    def part(self, part: Callable[[], Traces]) -> tuple[Traces, bool]:
+        """The traces of a part, and whether something of it was cut off for its depth."""
         before, self._cut = self._cut, False
         traces = part()
         cut, self._cut = self._cut, before or self._cut
         return traces, cut
+
+    def cut(self) -> None:
+        """Note that something was cut off, which an answer that is kept says."""
+        self._cut = True
+
+    @property
+    def left(self) -> int:
+        """How many more names, attributes and bodies may be gone through."""
+        return self._depth + self._further - len(self._open)
 
     def once(self, key: tuple[object, ...]) -> bool:
         """Enter something that must not be entered again before it is left."""

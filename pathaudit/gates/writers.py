@@ -13,13 +13,18 @@ _MOST_FILES = 60  # an attribute that more files write is no name to follow
 
 
 class Writer(Struct, frozen=True, eq=False):
-    """A value that an attribute gets; ``position`` where it is an item of what is unpacked."""
+    """A value that an attribute gets; ``position`` where it is an item of what is unpacked.
+
+    ``receiver`` is the name of the class that has the attribute if it is known, else the last name
+    of the object in the code.
+    """
 
     value: ast.expr
     position: int | None
     scope: Scope
     statement: ast.AST
     kind: str
+    receiver: str = ""
 
 
 class Writers:
@@ -42,7 +47,7 @@ class Writers:
         for file in self._index.modules.holding(globs, f"{name}("):
             for scope in self._functions(file, re.compile(rf"\b{re.escape(name)}\(")):
                 for node in ast.walk(_node(scope)):
-                    if isinstance(node, ast.Call) and _last(node.func) == name:
+                    if isinstance(node, ast.Call) and last_name(node.func) == name:
                         found.append((node, scope))
         return found
 
@@ -95,7 +100,9 @@ class Writers:
                 case ast.Call(keywords=keywords):
                     for item in keywords:
                         if item.arg == attribute and self._makes(node, cls, scope):
-                            yield Writer(item.value, None, scope, item, "keyword")
+                            made = self._names.class_of(node, scope)
+                            name = made.name if made else ""
+                            yield Writer(item.value, None, scope, item, "keyword", name)
 
     def _stored(
         self,
@@ -109,9 +116,17 @@ class Writers:
         if isinstance(target, ast.Tuple | ast.List):
             for position, item in enumerate(target.elts):
                 if self._is_target(attribute, cls, scope, item):
-                    yield Writer(value, position, scope, statement, "attribute")
+                    name = self._receiver(item, scope)
+                    yield Writer(value, position, scope, statement, "attribute", name)
         elif self._is_target(attribute, cls, scope, target):
-            yield Writer(value, None, scope, statement, "attribute")
+            name = self._receiver(target, scope)
+            yield Writer(value, None, scope, statement, "attribute", name)
+
+    def _receiver(self, target: ast.expr, scope: Scope) -> str:
+        if not isinstance(target, ast.Attribute):
+            return ""
+        owner = self._names.class_of(target.value, scope)
+        return owner.name if owner else last_name(target.value)
 
     def _is_target(
         self, attribute: str, cls: ClassRef | None, scope: Scope, target: ast.expr
@@ -145,7 +160,8 @@ def _node(scope: Scope) -> ast.AST:
     return scope.function.node if scope.function else ast.Module([], [])
 
 
-def _last(node: ast.expr) -> str:
+def last_name(node: ast.expr) -> str:
+    """The last name of an expression: of ``self.batch`` it is ``batch``."""
     match node:
         case ast.Name(id):
             return id
