@@ -14,19 +14,10 @@ from msgspec import Struct
 from pathaudit import __version__
 from pathaudit.cache import Cache, Known
 from pathaudit.cache.manifest import digest_of
+from pathaudit.decisions import GatesReport
 from pathaudit.errors import UsageError
 from pathaudit.hints import did_you_mean
-from pathaudit.results import (
-    EntryReport,
-    Finding,
-    Gap,
-    GatesReport,
-    Report,
-    Severity,
-    Source,
-    Summary,
-    Verdict,
-)
+from pathaudit.results import EntryReport, Finding, Gap, Report, Severity, Source, Summary, Verdict
 from pathaudit.ruleset import Ruleset
 from pathaudit.sources import SourceTree
 

@@ -339,6 +339,7 @@ COMMANDS = [
     "cache clear",
     "cache info",
     "explain",
+    "gates",
     "graph",
     "rules",
     "rules docs",

@@ -8,7 +8,7 @@ from pathaudit.cli.options import color_option, means_options, open_inputs, outp
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
 
 if TYPE_CHECKING:
-    from pathaudit.results import GatesReport
+    from pathaudit.decisions import GatesReport
 
 Format = Literal["text", "json"]
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pathaudit import __version__
+from pathaudit.decisions import GateAnswer, GatesReport
 from pathaudit.errors import UsageError
 from pathaudit.gates.answers import Answers
 from pathaudit.gates.controls import with_controls
@@ -17,7 +18,7 @@ from pathaudit.gates.entries import caller_of, entry_places, find_served
 from pathaudit.gates.facts import known_entry
 from pathaudit.gates.places import find_places, parse_condition
 from pathaudit.index import ClassRef, Index
-from pathaudit.results import GateAnswer, GatesReport, Source
+from pathaudit.results import Source
 from pathaudit.ruleset import AnyRule
 from pathaudit.work import Stage, Work
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from pathaudit.decisions import GateAnswer, GateCheck, GateControl, GateHop
 from pathaudit.gates.checks import Check, Checks
 from pathaudit.gates.declarations import Declarations, Declared
 from pathaudit.gates.facts import Fact, known_condition, known_entry
@@ -14,7 +15,6 @@ from pathaudit.gates.slicing import Slice
 from pathaudit.gates.steps import steps_into
 from pathaudit.gates.traces import Trace
 from pathaudit.index import Index
-from pathaudit.results import GateAnswer, GateCheck, GateControl, GateHop
 from pathaudit.ruleset import Predicate
 
 _MOST_CHECKS = 6
@@ -220,11 +220,7 @@ def _status(controls: list[GateControl], loose: list[Trace]) -> tuple[str, str]:
         return "decided", ""
     kinds = {x.origin.kind for x in loose}
     values = {x.origin.name for x in loose}
-    if (
-        kinds == {"constant"}
-        and len(values) == 1
-        and values <= _FIXED"}
-    ):
+    if kinds == {"constant"} and len(values) == 1 and values <= _FIXED:
         return "dead", values.pop()
     return ("run time" if "run time" in kinds else "not resolved"), ""
 
@@ -240,7 +236,8 @@ def _shortest(traces: Iterable[Trace]) -> list[Trace]:
     for trace in sorted(traces, key=lambda x: len(x.hops)):
         if trace.origin.controls:
             found.setdefault((trace.origin.kind, trace.origin.name), trace)
-    return list(found.values())
+    stated = [x for x in found.values() if x.origin.stated]
+    return stated or list(found.values())
 
 
 def _thinned(chain: tuple[GateHop, ...]) -> tuple[GateHop, ...]:

@@ -4,11 +4,11 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pathaudit.decisions import GateHop
 from pathaudit.gates.scopes import Scope, is_property
 from pathaudit.gates.traces import Trace, Traces, after, constant, run_time, unresolved
 from pathaudit.gates.writers import Writer, last_name
 from pathaudit.index import ClassRef, External, ValueRef
-from pathaudit.results import GateHop
 
 if TYPE_CHECKING:
     from pathaudit.gates.slicing import Slice

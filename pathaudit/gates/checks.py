@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from pathaudit.decisions import GateCheck
 from pathaudit.gates.declarations import Declarations, Declared
 from pathaudit.gates.scopes import tests_around
 from pathaudit.gates.writers import functions_of
 from pathaudit.index import Index
-from pathaudit.results import GateCheck
 
 
 class Check(Struct, frozen=True):

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pathaudit.decisions import GateControl
 from pathaudit.gates.answers import Answers, literals_of
 from pathaudit.gates.places import Place
 from pathaudit.gates.scopes import Scope
 from pathaudit.index import ClassRef, FunctionOutline, Index
-from pathaudit.results import Finding, GateControl, Reach
+from pathaudit.results import Finding, Reach
 from pathaudit.ruleset import AnyRule
 from pathaudit.work import Stage, Work
 
@@ -52,7 +53,10 @@ def _run(
     index: Index, _rule: AnyRule | None, asked: tuple[Asked, ...]
 ) -> tuple[tuple[str, ...], ...]:
     answers = Answers(index, brief=True)
-    return tuple(_controls(index, answers, item) for item in asked)
+    found = tuple(_controls(index, answers, item) for item in asked)
+    # What is known and void is told where it is asked about; a scan asks for a flag beside.
+    index.modules.gaps[:] = [x for x in index.modules.gaps if x.kind != "profile"]
+    return found
 
 
 def _controls(index: Index, answers: Answers, asked: Asked) -> tuple[str, ...]:

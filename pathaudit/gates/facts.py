@@ -4,8 +4,9 @@ import ast
 
 from msgspec import Struct
 
+from pathaudit.decisions import GateHop
 from pathaudit.index import Index
-from pathaudit.results import Gap, GateHop
+from pathaudit.results import Gap
 from pathaudit.ruleset import Predicate, text_pattern
 
 

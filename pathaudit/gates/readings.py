@@ -2,12 +2,12 @@
 
 import ast
 
+from pathaudit.decisions import GateHop
 from pathaudit.gates.declarations import Declarations
 from pathaudit.gates.scopes import Names, Scope
 from pathaudit.gates.traces import Origin
 from pathaudit.index import FunctionRef
 from pathaudit.index.syntax import dotted_name
-from pathaudit.results import GateHop
 
 
 class Readings:

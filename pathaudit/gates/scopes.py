@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from pathaudit.decisions import GateHop
 from pathaudit.index import (
     ClassRef,
     External,
@@ -18,7 +19,6 @@ from pathaudit.index import (
 from pathaudit.index.outline import ImportedSymbol
 from pathaudit.index.syntax import Definition, dotted_name
 from pathaudit.index.types import Scope as TypeScope
-from pathaudit.results import GateHop
 
 DEPTH = 6  # of questions about the class of an object
 

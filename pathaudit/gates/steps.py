@@ -2,11 +2,11 @@
 
 import ast
 
+from pathaudit.decisions import GateHop
 from pathaudit.gates.facts import subject
 from pathaudit.gates.scopes import Scope, is_parameter, is_property, parameter_line
 from pathaudit.gates.slicing import Slice
 from pathaudit.index import ClassRef, FunctionRef
-from pathaudit.results import GateHop
 
 
 def steps_into(slices: Slice, node: ast.expr, scope: Scope) -> tuple[GateHop, ...]:

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from pathaudit.decisions import GateHop
 from pathaudit.gates.declarations import Declared
-from pathaudit.results import GateHop
 
 
 class Origin(Struct, frozen=True):
@@ -22,8 +22,14 @@ class Origin(Struct, frozen=True):
 
     @property
     def controls(self) -> bool:
-        """Is it something a user states?"""
+        """Is it a setting, a variable or a key of the model's configuration?"""
         return self.kind in ("setting", "environment", "config")
+
+    @property
+    def stated(self) -> bool:
+        """Does a user state it? A setting without a flag is set by other code."""
+        without = self.kind == "setting" and not (self.declared and self.declared.flags)
+        return self.controls and not without
 
 
 class Trace(Struct, frozen=True):
@@ -43,7 +49,8 @@ def after(hops: tuple[GateHop, ...], traces: Iterable[Trace]) -> Traces:
 
 
 def controlled(traces: Iterable[Trace]) -> bool:
-    return any(trace.origin.controls for trace in traces)
+    """Does one of them lead to what a user states?"""
+    return any(trace.origin.stated for trace in traces)
 
 
 def constant(value: object) -> Traces:

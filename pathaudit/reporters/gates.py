@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import TextIO
 
+from pathaudit.decisions import GateAnswer, GateCheck, GateControl, GateHop, GatesReport
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.phrases import counted, shown_path, source_name
 from pathaudit.reporters.terminal import GLUE, Line, Page, hanging, paint
-from pathaudit.results import GateAnswer, GateCheck, GateControl, GateHop, GatesReport
 
 _NARROWEST = 40
 _KIND = 11  # columns of the kind of a step

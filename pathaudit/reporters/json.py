@@ -5,7 +5,8 @@ from typing import TextIO
 
 import msgspec
 
-from pathaudit.results import GatesReport, GraphView, Report
+from pathaudit.decisions import GatesReport
+from pathaudit.results import GraphView, Report
 
 _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")
 

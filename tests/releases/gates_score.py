@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 from pathaudit.cli.options import load_rules
+from pathaudit.decisions import GateAnswer
 from pathaudit.errors import PathAuditError
 from pathaudit.gates import find_gates
-from pathaudit.results import GateAnswer
 from pathaudit.sources import open_source
 from pathaudit.work import Work
 from tests.releases import release
