@@ -345,3 +345,28 @@ EntryClass = ToyForCausalLM
     tree = from_text({ARGS: DATACLASS, MODEL: model})
     report = audit(tree, load_rules(("skipped-aux-capture",), ()))
     assert [expected] == [x.controls for x in report.findings]
+
+
+@pytest.mark.parametrize(
+    ("body", "condition"),
+    [
+        pytest.param("for found in x: pass", "found", id="a loop binds it"),
+        pytest.param("found.append(x)", "found", id="it is added to"),
+    ],
+)
+def test_what_changes_is_not_dead(body: str, condition: str) -> None:
+    model = f"""
+class Toy:
+    def forward(self, x):
+        found = None
+        {body}
+        if {condition}:
+            return 1
+"""
+    assert ask(condition, {MODEL: model}).status == "run time"
+
+
+def test_what_other_code_may_switch_on_is_not_dead() -> None:
+    runner = "def arm(model):\n    model.off = True\n"
+    assert ask("self.off").status == "dead"
+    assert ask("self.off", {f"{SRT}/runner.py": runner}).status != "dead"

@@ -17,8 +17,8 @@ from pathaudit.gates.traces import Trace
 from pathaudit.index import Index
 from pathaudit.ruleset import Predicate
 
-_MOST_CHECKS = 6
-_FIXED = {"True", "False", "None", "[]", "()", "{}"}  # what a dead condition always is
+_MOST_CHECKS = 10
+_FIXED = {"True", "False", "None"}  # what a dead condition always is
 
 
 class Answers:

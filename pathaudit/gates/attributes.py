@@ -108,7 +108,19 @@ class Attributes:
             armed = self._arms(writer)
             traces = self._from_writer(writer, presence)
             found += after((*initial, hop) if armed else (hop,), traces)
+        if all(x.origin.kind == "constant" for x in found) and self._is_written_outside(cls, attr):
+            found += unresolved(attr)
         return tuple(found)
+
+    def _is_written_outside(self, cls: ClassRef | None, attr: str) -> bool:
+        """May other code write an attribute of a model? Then it is not dead."""
+        index = self._slice.index
+        if cls is None or not index.is_model(cls.file):
+            return False
+        globs = index.profile.settings.files
+        texts = (f".{attr} = ", f'"{attr}", ')
+        files = {x for text in texts for x in index.modules.holding(globs, text)}
+        return any(not index.is_model(x) for x in files)
 
     def _arms(self, writer: Writer) -> bool:
         """Is it a setter that arms a feature?"""

@@ -25,7 +25,7 @@ from pathaudit.gates.traces import Origin, Trace, Traces, after, constant, run_t
 from pathaudit.gates.traces import controlled as reaches
 from pathaudit.gates.writers import Writer, Writers
 from pathaudit.index import ClassRef, FunctionOutline, Index, ValueRef
-from pathaudit.index.syntax import Assigned
+from pathaudit.index.syntax import Assigned, dotted_name
 
 # How many names, attributes and bodies a slice goes through: the first depth at which something
 # that a user states is found is the last that is looked at.
@@ -198,11 +198,11 @@ class Slice:
                 return self._module_name(name, node, scope)
             assigned = function.locals.get(name, [])
             if assigned:
-                parts = [*self._locals(assigned, scope), *self._given(name, scope)]
-                return tuple(parts)
+                others = run_time(name) if _bindings(function.node, name) > len(assigned) else ()
+                return (*self._locals(assigned, scope), *self._given(name, scope), *others)
             if is_parameter(function.node, name):
                 return self._given(name, scope)
-            if _is_bound(function.node, name):
+            if _bindings(function.node, name):
                 return run_time(name)
             return self._module_name(name, node, scope)
         finally:
@@ -312,9 +312,16 @@ class Slice:
         return found if len(found) == 1 else []
 
 
-def _is_bound(node: ast.AST, name: str) -> bool:
-    """Is a name bound in a function in another way than by an assignment, such as a loop?"""
-    return any(
-        isinstance(x, ast.Name) and x.id == name and isinstance(x.ctx, ast.Store)
+def _bindings(node: ast.AST, name: str) -> int:
+    """How often a function binds or changes a name: assignments, loops, ``append`` and the like."""
+    return sum(
+        (isinstance(x, ast.Name) and x.id == name and isinstance(x.ctx, ast.Store))
+        or (isinstance(x, ast.Call) and _changes(x, name))
         for x in ast.walk(node)
     )
+
+
+def _changes(call: ast.Call, name: str) -> bool:
+    """``name.append(...)``: the value may be another one afterwards."""
+    func = call.func
+    return isinstance(func, ast.Attribute) and dotted_name(func.value) == name
