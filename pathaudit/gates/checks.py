@@ -116,6 +116,15 @@ def _grouped(test: ast.expr) -> str:
 def _message(node: ast.expr | None) -> str:
     """The first text of what is raised."""
     for inner in ast.walk(node) if node is not None else ():
+        if isinstance(inner, ast.JoinedStr):
+            return " ".join("".join(_part(x) for x in inner.values).split())
         if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
             return " ".join(inner.value.split())
     return ""
+
+
+def _part(node: ast.expr) -> str:
+    """A part of an f-string: its text, or the code of what is put there."""
+    if isinstance(node, ast.FormattedValue):
+        return f"{{{ast.unparse(node.value)}}}"
+    return str(node.value) if isinstance(node, ast.Constant) else ""

@@ -1,6 +1,7 @@
 """Where an expression stands, and what a name or an object is there."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -147,6 +148,20 @@ class Names:
         method = self.index.modules.method(owner, name)
         if method is not None and method[1].node.returns and is_property(method[1]):
             return self.annotated(method[1].node.returns, Scope(method[0].file))
+        return self._class_of_field(owner, name)
+
+    def _class_of_field(self, owner: ClassRef, name: str) -> ClassRef | None:
+        """``name: C = None`` in the body of a class."""
+        for ref in self.index.modules.mro(owner):
+            outline = self.index.modules.outline(ref.file)
+            cls = self.index.modules.class_outline(ref)
+            if outline is None or cls is None or name not in cls.fields:
+                continue
+            pattern = re.compile(rf"\s+{re.escape(name)}\s*:\s*([^=#]+)")
+            lines = (pattern.match(line) for line in outline.lines[cls.line :])
+            found = next((match for match in lines if match), None)
+            if found is not None:
+                return self.annotated(ast.Constant(found[1].strip()), Scope(ref.file))
         return None
 
     def annotated(self, node: ast.expr, scope: Scope) -> ClassRef | None:
