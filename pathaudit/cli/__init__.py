@@ -7,6 +7,7 @@ from pathaudit.cli.cache import cache
 from pathaudit.cli.explain import explain
 from pathaudit.cli.graph import graph
 from pathaudit.cli.group import Program
+from pathaudit.cli.live import live
 from pathaudit.cli.rules import rules
 from pathaudit.cli.scan import scan
 
@@ -35,6 +36,7 @@ def main() -> None:
 
 main.add_command(scan)
 main.add_command(graph)
+main.add_command(live)
 main.add_command(explain)
 main.add_command(rules)
 main.add_command(cache)

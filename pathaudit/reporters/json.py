@@ -5,13 +5,13 @@ from typing import TextIO
 
 import msgspec
 
-from pathaudit.results import GraphView, Report
+from pathaudit.results import GraphView, LiveReport, Report
 
 _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")
 
 
-def render(answer: Report | GraphView, out: TextIO) -> None:
-    """Write a report or a graph to ``out``, indented by two spaces and ended by a newline.
+def render(answer: Report | GraphView | LiveReport, out: TextIO) -> None:
+    """Write an answer to ``out``, indented by two spaces and ended by a newline.
 
     The text is ASCII without control characters, so that names from the audited code reach no
     terminal unescaped and an undecodable file name (a lone surrogate) cannot break the output.
@@ -20,7 +20,7 @@ def render(answer: Report | GraphView, out: TextIO) -> None:
     out.write(json.dumps(_ordered(fields), indent=2).replace("\x7f", "\\u007f") + "\n")
 
 
-def schema(kind: type[Report] | type[GraphView] = Report) -> dict[str, object]:
+def schema(kind: type[Report] | type[GraphView] | type[LiveReport] = Report) -> dict[str, object]:
     """Return the JSON Schema (draft 2020-12) of what ``render`` writes for a kind of answer."""
     definitions: dict[str, dict[str, object]] = msgspec.json.schema(kind)["$defs"]
     for definition in definitions.values():

@@ -6,6 +6,8 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pathaudit.ruleset.serving import Serving
+
 
 class Entries(Struct, frozen=True, forbid_unknown_fields=True):
     """Which classes are served, and which of their methods the framework calls.
@@ -147,6 +149,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     sinks: dict[str, tuple[str, ...]] = {}
     requests: tuple[Request, ...] = ()
     reductions: Reductions = Reductions()
+    serving: Serving = Serving()
 
     def is_draft(self, class_name: str, file: str) -> bool:
         """Is this a draft model, by the names the framework gives them?"""
