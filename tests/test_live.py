@@ -231,7 +231,7 @@ def test_a_long_log_is_read_piece_by_piece() -> None:
         ),
         pytest.param("bash -c 'sglang serve --tp 2'", {"tp_size": 2}, id="shell-in-a-shell"),
         pytest.param(
-            "docker run -e A=1 x/sglang:v0.5.9 python3 -m sglang.launch_server --tp 2 2>&1 | tee log",
+            "docker run -e A=1 x/sglang:v0.5.9 python -m sglang.launch_server --tp 2 2>&1 | tee x",
             {"tp_size": 2},
             id="docker",
         ),

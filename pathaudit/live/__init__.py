@@ -1,5 +1,7 @@
 """What does a server with these arguments run, and which requested layers does it capture?"""
 
+from fnmatch import fnmatchcase
+
 from msgspec import Struct
 
 from pathaudit import __version__
@@ -105,7 +107,7 @@ class _Asking:
         self._arguments = arguments
         self._controls = controls
         self._index = index
-        self._serving = serving
+        self.serving = serving
         self.notes: list[str] = []
         self.entry = ""
         self.asked: Asked | None = None
@@ -117,10 +119,10 @@ class _Asking:
                 "--config asks about the code of a version, and there is none",
                 hint="name a tree with --tree",
             )
-        config = read_config(str(self._question.config), self._serving)
+        config = read_config(str(self._question.config), self.serving)
         draft = None
         if self._question.draft_config is not None:
-            draft = read_config(self._question.draft_config, self._serving)
+            draft = read_config(self._question.draft_config, self.serving)
         entry = self._served(self._index, config)
         self.entry = entry.name
         algorithm = self._algorithm(draft)
@@ -144,24 +146,29 @@ class _Asking:
 
     def _served(self, index: Index, config: Config) -> ClassRef:
         """The class that serves the model, or the part of it that makes text."""
-        served = {ref.name: ref for file in index.model_files for ref in index.served(file)}
         for place, name in enumerate(config.names):
-            if name in served:
-                if place:
-                    self.notes.append(
-                        f"{index.tree.label} serves no {config.names[0]}; its text model "
-                        f"{name} is judged"
-                    )
-                return served[name]
+            found = _serving(index, name)
+            if found is not None and place:
+                self.notes.append(
+                    f"{index.tree.label} serves no {config.names[0]}; its text model {name} is "
+                    "judged"
+                )
+            if found is not None:
+                return found
         if not config.names:
             hint = "name the config.json beside the weights"
             raise UsageError(f"{config.path}: names no architectures", hint)
+        served = {ref.name for file in index.model_files for ref in index.served(file)}
         hint = did_you_mean(config.names[0], served, f"{len(served)} classes are served")
         raise UsageError(f"{index.tree.label} serves no class {config.names[0]!r}", hint)
 
     def _algorithm(self, draft: Config | None) -> Algorithm | None:
         held = self._arguments.held("speculative_algorithm")
-        found = algorithm_of(held.value if held.known else None, draft, self._serving)
+        found = algorithm_of(held.value if held.known else None, draft, self.serving)
+        if found is not None and draft is not None and not _suits(found, draft):
+            self.notes.append(
+                f"{held.reason}, and the draft is a {', '.join(draft.names) or 'model of no name'}"
+            )
         if found is not None and not (held.known and held.value):
             self.notes.append(
                 f"{held.reason}; {found.names[0]} is taken from the draft's architecture"
@@ -189,7 +196,7 @@ class _Asking:
                 f"{algorithm.ids[0]}; the default of the setter counts"
             )
         if self.asked.ids is None and algorithm.fallback:
-            numbers = (config.number(self._serving.layer_count), draft.number("num_hidden_layers"))
+            numbers = (config.number(self.serving.layer_count), draft.number("num_hidden_layers"))
             found = result_of(index, algorithm.fallback_files, algorithm.fallback, numbers)
             if isinstance(found, list) and all(isinstance(x, int) for x in found):
                 self.notes.append(f"{algorithm.fallback} selects the ids; the draft names none")
@@ -218,6 +225,19 @@ class _Asking:
         elif ids is None:
             self.notes.append(f"{algorithm.setter} is given no ids, and selects these on its own")
         return stored
+
+
+def _suits(algorithm: Algorithm, draft: Config) -> bool:
+    return any(fnmatchcase(name, glob) for name in draft.names for glob in algorithm.drafts)
+
+
+def _serving(index: Index, name: str) -> ClassRef | None:
+    """The served class of a name, looked for where the name stands."""
+    for file in index.tree.find(name.encode(), index.model_files):
+        for ref in index.served(file):
+            if ref.name == name:
+                return ref
+    return None
 
 
 def _told(
@@ -252,13 +272,27 @@ def _told(
         asked=asking.asked.ids if asking.asked is not None else None,
         requested=requested,
         advice=advice_of(answered, scene.controls if scene is not None else ()),
-        notes=(*_notes(arguments, tree, scene), *stated.notes, *asking.notes),
+        notes=(
+            *_notes(arguments, asking.serving, tuple(variants), tree, scene),
+            *stated.notes,
+            *asking.notes,
+        ),
     )
 
 
-def _notes(arguments: Arguments, tree: SourceTree | None, scene: Scene | None) -> list[str]:
+def _notes(
+    arguments: Arguments,
+    serving: Serving,
+    variants: tuple[Variant, ...],
+    tree: SourceTree | None,
+    scene: Scene | None,
+) -> list[str]:
     """What the answer takes for granted."""
     notes = []
+    told = {x.name for x in variants}
+    void = [x.title for x in serving.controls if x.name not in told]
+    if void and tree is not None:
+        notes.append(f"{tree.label} lacks the code that {', '.join(void)} is known by")
     if tree is not None and tree.version and tree.version != arguments.version:
         notes.append(
             f"the server is {arguments.version}, and the code that was read is {tree.version}"

@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from collections import deque
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -13,6 +14,7 @@ from pathaudit.ruleset.serving import Serving
 
 CHUNK = 1 << 20
 LONGEST = 1 << 18  # characters of one statement
+MOST = 100  # statements in one piece
 _LOOKBACK = 400
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
@@ -41,6 +43,20 @@ class Marks(Struct, frozen=True):
 
     begins: re.Pattern[str]
     versions: tuple[re.Pattern[str], ...]
+    words: tuple[str, ...]
+    name: str
+
+    def starts(self, text: str, limit: int) -> list[re.Match[str]]:
+        """Where statements begin; of very many in one piece of a log only the last ones."""
+        if not any(word in text for word in self.words):
+            return []
+        return list(deque(self.begins.finditer(text, 0, limit), MOST))
+
+    def told(self, text: str, limit: int) -> list[str]:
+        """The versions that a piece of a log names."""
+        if self.name not in text:
+            return []
+        return [x[1] for pattern in self.versions for x in pattern.finditer(text, 0, limit)]
 
 
 def marks_of(serving: Serving) -> Marks:
@@ -51,7 +67,8 @@ def marks_of(serving: Serving) -> Marks:
         rf"|(?<![\w.]){record}\((?=\s*\w)"
     )
     versions = tuple(re.compile(text, re.IGNORECASE) for text in serving.versions)
-    return Marks(re.compile(begins), versions)
+    words = (serving.statement, f"{serving.record}(")
+    return Marks(re.compile(begins), versions, words, serving.name)
 
 
 def read_log(stream: BinaryIO, serving: Serving) -> Stated | None:
@@ -124,11 +141,9 @@ def _statements(stream: BinaryIO, marks: Marks) -> Iterator[Found | str]:
             ended = piece is None
             held += piece or ""
         limit = len(held) if ended else len(held) - LONGEST
-        for pattern in marks.versions:
-            for named in pattern.finditer(held, 0, limit):
-                yield named[1]
+        yield from marks.told(held, limit)
         place = 0
-        while (mark := marks.begins.search(held, place, limit)) is not None:
+        for mark in marks.starts(held, limit):
             start = held.rfind("\n", max(0, mark.start() - _LOOKBACK), mark.start()) + 1
             yield Found(
                 text=held[mark.end() : mark.end() + LONGEST],
@@ -158,7 +173,9 @@ def _encoding(start: bytes) -> str:
 
 
 def _plain(text: str) -> str:
-    return _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\0", "")
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    return text.replace("\r\n", "\n").replace("\0", "")
 
 
 # ---- one statement -----------------------------------------------------------------------------

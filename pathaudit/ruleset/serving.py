@@ -89,16 +89,17 @@ class Outcome(Struct, frozen=True, forbid_unknown_fields=True):
 class Serving(Struct, frozen=True, forbid_unknown_fields=True):
     """How a server is started and what it says of its arguments.
 
-    ``record`` is the class of the arguments, declared in files under ``arguments``, ``statement``
-    the name under which a log prints them. ``launchers`` are regular
-    expressions of what starts a server, ``calls`` the classes that start one from Python.
-    ``environment`` are globs of variables that matter, ``secrets`` of names whose values
-    are never shown. ``versions`` are expressions whose first group is a version. ``aliases`` and
-    ``defaults`` speak for a server whose source is not at hand; ``defaults`` held in all releases
-    from ``since`` on. ``stage`` is the function that gives the layers of a pipeline stage, and
-    ``partition`` the variable that overrides it.
+    ``name`` is the word that stands wherever a version is told. ``record`` is the class of the
+    arguments, declared in files under ``arguments``, ``statement`` the name under which a log
+    prints them. ``launchers`` are regular expressions of what starts a server, ``calls`` the
+    classes that start one from Python. ``environment`` are globs of variables that matter,
+    ``secrets`` of names whose values are never shown. ``versions`` are expressions whose first
+    group is a version. ``aliases`` and ``defaults`` speak for a server whose source is not at
+    hand; ``defaults`` held in all releases from ``since`` on. ``stage`` is the function that gives
+    the layers of a pipeline stage, and ``partition`` the variable that overrides it.
     """
 
+    name: str = ""
     record: str = ""
     statement: str = ""
     arguments: tuple[str, ...] = ()
