@@ -340,6 +340,7 @@ COMMANDS = [
     "cache info",
     "explain",
     "graph",
+    "live",
     "rules",
     "rules docs",
     "rules list",

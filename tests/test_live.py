@@ -14,6 +14,7 @@ from pathaudit.live.flags import declared_in, undeclared
 from pathaudit.live.inputs import from_command, from_server_info
 from pathaudit.live.logs import LONGEST, read_log
 from pathaudit.live.stated import Stated
+from pathaudit.results import LiveReport
 from pathaudit.sources import SourceTree, from_text, open_source
 from tests.live.score import COMBINED, LABELS, RULES, SAMPLES, SERVING, question, wrong
 from tests.releases import release
@@ -286,9 +287,14 @@ class ServerArgs:
     tp_size: int = 1
     pp_size: int = 1
     enable_two_batch_overlap: bool = False
+    enable_dp_attention: bool = False
     names: Optional[List[str]] = None
+    speculative_algorithm: Optional[str] = None
+    moe_a2a_backend: str = "none"
 
     def add_cli_args(parser):
+        parser.add_argument("--speculative-algorithm", type=str)
+        parser.add_argument("--moe-a2a-backend", type=str)
         parser.add_argument(
             "--tensor-parallel-size", "--tp-size", type=int, default=ServerArgs.tp_size
         )
@@ -321,6 +327,82 @@ def test_declarations(code: str) -> None:
     assert found.values == {"tp_size": 4, "enable_two_batch_overlap": True, "names": ["a", "b"]}
     assert [item.split()[0] for item in found.ignored] == ["--enable-old", "--x"]
     assert declared.fields["enable_two_batch_overlap"].default is False
+
+
+# ---- a small framework ----
+
+RUNNER = """
+class ForwardBatch:
+    @property
+    def can_run_tbo(self):
+        return self.tbo_split_seq_index is not None
+"""
+CONFIG = {"architectures": ["OverlappedForCausalLM"], "num_hidden_layers": 8, "hidden_size": 4}
+
+
+def example_tree(*, refuses: bool = False) -> SourceTree:
+    """The bundled example, with server arguments."""
+    example = open_source("examples/two_batch_overlap", "sglang")
+    check = 'self.enable_two_batch_overlap and self.moe_a2a_backend == "none"' if refuses else ""
+    return from_text(
+        {path: example.text(path) for path in example.paths}
+        | {"sglang/srt/server_args.py": DATACLASS + f"# {check}\n"}
+        | {"sglang/srt/model_executor/forward_batch_info.py": RUNNER},
+        version="0.5.6",
+    )
+
+
+def ask(tmp_path: Path, command: str, ids: list[int], first: int = 3, **more: object) -> LiveReport:
+    """Ask about the example with a draft that wants the states of some layers."""
+    config, draft = tmp_path / "config.json", tmp_path / "draft.json"
+    config.write_text(json.dumps(CONFIG | {"first_k_dense_replace": first}))
+    wanted = {"eagle_config": {"eagle_aux_hidden_state_layer_ids": ids}, "hidden_size": 4}
+    draft.write_text(json.dumps(wanted | {"architectures": ["LlamaForCausalLMEagle3"]}))
+    asked = Question(
+        command=f"sglang serve --speculative-algorithm EAGLE3 {command}",
+        config=str(config),
+        draft_config=str(draft),
+    )
+    return live(asked, example_tree(**more), RULES)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("command", "first", "state", "captured", "lost"),
+    [
+        pytest.param("", 3, "impossible", None, (), id="off-by-default"),
+        pytest.param("--enable-two-batch-overlap", 3, "possible", (2,), (4, 6), id="some-lost"),
+        pytest.param("--enable-two-batch-overlap", 1, "possible", (), (2, 4, 6), id="all-lost"),
+        pytest.param("--enable-two-batch-overlap", 8, "impossible", None, (), id="all-dense"),
+        pytest.param("$MORE", 3, "unknown", (2,), (4, 6), id="left-open"),
+    ],
+)
+def test_what_is_lost(
+    command: str,
+    first: int,
+    state: str,
+    captured: tuple[int, ...] | None,
+    lost: tuple[int, ...],
+    tmp_path: Path,
+) -> None:
+    report = ask(tmp_path, command, [1, 3, 5], first)
+    found = next(item for item in report.variants if item.name == "can_run_tbo")
+    assert (found.state, found.captured, found.lost) == (state, captured, lost)
+
+
+def test_a_combination_that_the_server_refuses(tmp_path: Path) -> None:
+    command = "--enable-two-batch-overlap --moe-a2a-backend none"
+    report = ask(tmp_path, command, [1], refuses=True)
+    assert report.answer.startswith("The server refuses to start: two-batch overlap needs")
+    # Without that check in the code, the server starts.
+    assert ask(tmp_path, command, [3]).answer.startswith("Requested layer 4 is lost")
+
+
+def test_a_class_without_the_setter(tmp_path: Path) -> None:
+    report = ask(tmp_path, "--speculative-algorithm DFLASH", [1])
+    assert report.answer == (
+        "The server does not start: OverlappedForCausalLM has no set_dflash_layers_to_capture, "
+        "which DFLASH calls (AttributeError)."
+    )
 
 
 # ---- the command line ----

@@ -19,7 +19,7 @@ EXAMPLES = """
 \b
 Examples:
   pathaudit live --log server.log
-  pathaudit live --log server.log --config config.json --draft-config draft.json
+  pathaudit live --log a.log --config config.json --draft-config draft.json
   pathaudit live --command 'python -m sglang.launch_server --tp 8 ...'
   pathaudit live --command deployment.yaml --tree ~/src/sglang
   curl -s localhost:30000/server_info | pathaudit live --server-info -
@@ -130,4 +130,5 @@ def _fails(report: "LiveReport", strict: bool) -> bool:
     """Is something that was asked for lost on a path that can run, or perhaps can?"""
     states = {"possible", "unknown"} if strict else {"possible"}
     lost = any(item.lost and item.state in states for item in report.variants)
+    lost = lost or any(item.name == "startup" for item in report.variants)
     return lost or (strict and any(x.state == "unknown" and x.selects for x in report.variants))

@@ -9,7 +9,7 @@ from pathaudit.audit import ALONE, Means, audit
 from pathaudit.errors import UsageError
 from pathaudit.hints import did_you_mean
 from pathaudit.index import ClassRef, Index, build_index
-from pathaudit.live.answer import Answered, advice_of, answer_of
+from pathaudit.live.answer import NO_START, Answered, advice_of, answer_of
 from pathaudit.live.capture import Scene, variants_of
 from pathaudit.live.flags import Declared, declared_in, undeclared
 from pathaudit.live.functions import result_of
@@ -17,7 +17,7 @@ from pathaudit.live.inputs import from_command, from_log, from_server_info
 from pathaudit.live.models import Asked, Config, algorithm_of, asked_by_draft, read_config
 from pathaudit.live.setters import Stored, stored_ids
 from pathaudit.live.stated import Stated
-from pathaudit.live.variants import Arguments, controls_of, exclusions_of, judge
+from pathaudit.live.variants import IMPOSSIBLE, Arguments, controls_of, exclusions_of, judge
 from pathaudit.results import LiveReport, Report, Source, Variant
 from pathaudit.ruleset import Ruleset
 from pathaudit.ruleset.serving import Algorithm, Anchored, Control, Serving
@@ -77,6 +77,8 @@ def live(
         audit(index.tree, rules, entry=scene.entry.name, means=means) if scene and index else None
     )
     captured = variants_of(scene, report) if scene is not None and report is not None else []
+    if asking.refusal:
+        captured = [_no_start(asking.refusal)]
     return _told(arguments, controls, captured, scene, asking, tree, report)
 
 
@@ -110,6 +112,7 @@ class _Asking:
         self.serving = serving
         self.notes: list[str] = []
         self.entry = ""
+        self.refusal = ""
         self.asked: Asked | None = None
 
     def scene(self) -> Scene | None:
@@ -133,6 +136,8 @@ class _Asking:
             self.notes.append(f"the draft wants no hidden states: {self.asked.off}")
             return None
         stored = self._stored(self._index, entry, algorithm, ids, config)
+        if self.refusal:
+            return None
         return Scene(
             index=self._index,
             entry=entry,
@@ -212,19 +217,30 @@ class _Asking:
         config: Config,
     ) -> Stored:
         if index.modules.method(entry, algorithm.setter) is None:
-            raise UsageError(
-                f"{entry.name} has no {algorithm.setter}: it cannot serve {algorithm.names[0]}",
-                hint="the server stops with an AttributeError when it starts",
+            self.refusal = (
+                f"{entry.name} has no {algorithm.setter}, which {algorithm.names[0]} calls "
+                "(AttributeError)"
             )
+            return Stored()
         switches = index.profile.features.switches
         stored = stored_ids(index, entry, algorithm.setter, ids, config, switches)
         if stored.refused:
-            self.notes.append(f"{algorithm.setter} refuses the ids: {stored.refused}")
+            self.refusal = f"{algorithm.setter} refuses the ids: {stored.refused}"
         elif stored.ids is None:
             self.notes.append(f"what {algorithm.setter} makes of the ids is not known")
         elif ids is None:
             self.notes.append(f"{algorithm.setter} is given no ids, and selects these on its own")
         return stored
+
+
+def _no_start(reason: str) -> Variant:
+    return Variant(
+        name=NO_START,
+        title="start of the server",
+        state=IMPOSSIBLE,
+        reason=reason,
+        condition="always",
+    )
 
 
 def _suits(algorithm: Algorithm, draft: Config) -> bool:

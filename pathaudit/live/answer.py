@@ -2,9 +2,11 @@
 
 from msgspec import Struct
 
-from pathaudit.live.variants import IMPOSSIBLE, POSSIBLE, UNKNOWN, Arguments
+from pathaudit.live.variants import IMPOSSIBLE, POSSIBLE, REFUSES, UNKNOWN, Arguments
 from pathaudit.results import Report, Variant, Verdict
 from pathaudit.ruleset.serving import Control
+
+NO_START = "startup"
 
 
 class Answered(Struct, frozen=True, eq=False):
@@ -18,6 +20,12 @@ class Answered(Struct, frozen=True, eq=False):
 
 def answer_of(found: Answered) -> str:
     """The sentences that a person reads first, and perhaps only."""
+    stopped = next((x for x in found.variants if x.name == NO_START), None)
+    if stopped is not None:
+        return f"The server does not start: {stopped.reason}."
+    refused = next((x for x in found.variants if x.reason.startswith(REFUSES)), None)
+    if refused is not None:
+        return f"{refused.reason[:1].upper()}{refused.reason[1:]}."
     return " ".join([*_captures(found), *_control(found)])
 
 

@@ -225,6 +225,9 @@ class _Arguments:
             else:
                 self.ignored.append(f"{name} (not an option of this version)")
         values = self._values("many", place)
+        # A variable behind a value may hold options as well as more values.
+        open_at = [n for n, word in enumerate(values) if n and word.value is None]
+        values = values[: open_at[0]] if open_at else values
         end = place + len(values)
         if equals:
             values, end = [Argument(given, given, word.line)], place

@@ -12,6 +12,8 @@ from pathaudit.ruleset.serving import Anchored, Control, Exclusion, Reading, Ser
 
 POSSIBLE, IMPOSSIBLE, UNKNOWN = "possible", "impossible", "unknown"
 
+REFUSES = "the server refuses to start"
+
 Anchors = Callable[[Anchored], bool]
 
 
@@ -115,7 +117,7 @@ def judge(control: Control, arguments: Arguments, exclusions: tuple[Exclusion, .
             named = {name for need in item.needs for name in need.fields}
             own = {name for need in control.needs for name in need.fields}
             if own & named and _all(item.needs, arguments)[0] == POSSIBLE:
-                state, reason = IMPOSSIBLE, f"the server refuses to start: {item.says}"
+                state, reason = IMPOSSIBLE, f"{REFUSES}: {item.says}"
     return Variant(
         name=control.name,
         title=control.title,
