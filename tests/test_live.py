@@ -105,6 +105,13 @@ def log(text: str | bytes) -> Stated | None:
             True,
             id="wrapped-in-front-of-a-value",
         ),
+        pytest.param(f"> {PLAIN}".replace("pp_size", "pp_\n> size"), VALUES, True, id="quoted"),
+        pytest.param(
+            "server_args=ServerArgs(a=&#39;x&#39;, b=\u2018y\u2019)",
+            {"a": "x", "b": "y"},
+            True,
+            id="web",
+        ),
         pytest.param(
             "sglang-1  | " + PLAIN.replace("pp_size", "pp_\nsglang-1  | size"),
             VALUES,
@@ -229,6 +236,21 @@ def test_a_long_log_is_read_piece_by_piece() -> None:
             'X=(--tp 4)\nX+=(--pp 2)\nsglang serve "${X[@]}"',
             {"tp_size": 4, "pp_size": 2},
             id="array",
+        ),
+        pytest.param("$ sglang serve --tp 2", {"tp_size": 2}, id="prompt"),
+        pytest.param("```sh\nroot@a:/# sglang serve --tp 2\n```", {"tp_size": 2}, id="fence"),
+        pytest.param("sglang serve `\n  --tp 2 `\n  --pp 2", {"tp_size": 2, "pp_size": 2}, id="ps"),
+        pytest.param(
+            "sglang serve ^\n  --tp 2 ^\n  --pp 2", {"tp_size": 2, "pp_size": 2}, id="cmd"
+        ),
+        pytest.param("sglang serve \u2014tp 2 \u2013pp 2", {"tp_size": 2, "pp_size": 2}, id="dash"),
+        pytest.param(
+            "ExecStart=/usr/bin/python3 -m sglang.launch_server --tp 2", {"tp_size": 2}, id="unit"
+        ),
+        pytest.param(
+            "- {image: proxy, args: [--tp, '4']}\n- {image: 'x/sglang:v0.5.9', args: [--tp, '2']}",
+            {"tp_size": 2},
+            id="the-image-that-starts-a-server",
         ),
         pytest.param("bash -c 'sglang serve --tp 2'", {"tp_size": 2}, id="shell-in-a-shell"),
         pytest.param(

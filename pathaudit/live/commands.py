@@ -10,6 +10,7 @@ from pathaudit.errors import UsageError
 from pathaudit.live.expansion import Argument, Command, commands_of
 from pathaudit.live.flags import Declared, Option
 from pathaudit.live.literals import read_pairs, value_of
+from pathaudit.live.pasted import as_command, without_prompts
 from pathaudit.live.secrets import is_secret
 from pathaudit.live.shell import split_shell
 from pathaudit.live.stated import Stated
@@ -30,7 +31,10 @@ class Launch(Struct, frozen=True, eq=False):
 
 def read_command(text: str, serving: Serving, declared: Declared) -> Stated | None:
     """What the first command of a script that starts a server states; None where none does."""
-    launches = find_launches(text, serving, {})
+    typed = as_command(text)
+    launches = find_launches(typed, serving, {})
+    if not launches:
+        launches = find_launches(without_prompts(typed), serving, {})
     return stated_by(launches, "command", serving, declared) if launches else None
 
 
@@ -43,11 +47,9 @@ def stated_by(
     reader.read()
     notes = [*launch.notes, *reader.notes]
     if len(launches) > 1:
-        lines = ", ".join(str(x.line) for x in launches[1:])
-        notes.append(
-            f"{len(launches)} servers are started; this is the one of line {launch.line}, and "
-            f"others are in line {lines}"
-        )
+        lines = sorted({x.line for x in launches})
+        where = f", in lines {', '.join(map(str, lines))}" if len(lines) > 1 else ""
+        notes.append(f"{len(launches)} servers are started{where}; this is the first")
     return Stated(
         form=form,
         complete=not reader.open,

@@ -9,6 +9,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from pathaudit.live.literals import Opaque, Pairs, read_pairs
+from pathaudit.live.pasted import as_typed
 from pathaudit.live.stated import Stated
 from pathaudit.ruleset.serving import Serving
 
@@ -21,7 +22,8 @@ _TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
 # What a collector of logs puts before each line: a time stamp, a stream, the name of a container.
 _COLLECTOR = re.compile(
     rf"^(?:{_TIME}[.,]?\d*(?:Z|[+-]\d\d:?\d\d)?\s(?:std(?:out|err)\s[FP]\s)?"
-    r"|[\w./-]+\s*\|\s|\[[\w./-]+\]\s(?=[\[\w'])|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ \S+: )"
+    r"|(?:>\s?)+|[\w./-]+\s*\|\s|\[[\w./-]+\]\s(?=[\[\w'])"
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ \S+: )"
 )
 # Where the framework begins a new record.
 _RECORD = re.compile(
@@ -184,7 +186,7 @@ def _plain(text: str) -> str:
 def _stated(found: Found) -> Stated:
     closer = ")" if found.record else "}"
     collector = _COLLECTOR.match(found.prefix)
-    joined = _joined(found.text, collector is not None)
+    joined = as_typed(_joined(found.text, collector is not None))
     pairs = read_pairs(joined, 0, closer)
     return Stated(
         form="ServerArgs-repr" if found.record else "dict",

@@ -61,7 +61,11 @@ def _launches(node: dict[str, object], serving: Serving) -> list[Launch]:
         words = [
             _argument(str(x), environment) for part in parts if isinstance(part, list) for x in part
         ]
-        found = launches_of(Command(tuple(words), environment, 1), serving) if words else []
+        # Flags alone are a server's where the image starts one.
+        flags = bool(words) and words[0].written.startswith("--")
+        known = not flags or serving.name in str(node.get("image", serving.name))
+        command = Command(tuple(words), environment, 1)
+        found = launches_of(command, serving) if words and known else []
     return [
         Launch(x.arguments, environment | x.environment, x.line, version or x.version, x.notes)
         for x in found
