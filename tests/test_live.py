@@ -105,6 +105,12 @@ def log(text: str | bytes) -> Stated | None:
             True,
             id="wrapped-in-front-of-a-value",
         ),
+        pytest.param(
+            f"[1] INFO {PLAIN}".replace("pp_size", "pp_  \n          size"),
+            VALUES,
+            True,
+            id="indented",
+        ),
         pytest.param(f"> {PLAIN}".replace("pp_size", "pp_\n> size"), VALUES, True, id="quoted"),
         pytest.param(
             "server_args=ServerArgs(a=&#39;x&#39;, b=\u2018y\u2019)",

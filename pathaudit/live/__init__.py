@@ -3,6 +3,7 @@
 from fnmatch import fnmatchcase
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pathaudit import __version__
 from pathaudit.audit import ALONE, Means, audit
@@ -10,7 +11,7 @@ from pathaudit.errors import UsageError
 from pathaudit.hints import did_you_mean
 from pathaudit.index import ClassRef, Index, build_index
 from pathaudit.live.answer import NO_START, Answered, advice_of, answer_of
-from pathaudit.live.capture import Scene, variants_of
+from pathaudit.live.capture import Scene, unmentioned, variants_of
 from pathaudit.live.flags import Declared, declared_in, undeclared
 from pathaudit.live.functions import result_of
 from pathaudit.live.inputs import from_command, from_log, from_server_info
@@ -113,6 +114,7 @@ class _Asking:
         self.notes: list[str] = []
         self.entry = ""
         self.refusal = ""
+        self.basis = ""
         self.asked: Asked | None = None
 
     def scene(self) -> Scene | None:
@@ -188,7 +190,9 @@ class _Asking:
     ) -> tuple[int, ...] | None:
         """The ids that the draft asks for; None for those that the setter takes on its own."""
         if draft is None:
-            self.notes.append("the draft's ids are not known: give --draft-config")
+            self.basis = (
+                "Without --draft-config, the layers that the setter selects on its own are taken."
+            )
             return None
         anchor = algorithm.switch_anchor
         switchable = (
@@ -227,10 +231,16 @@ class _Asking:
         if stored.refused:
             self.refusal = f"{algorithm.setter} refuses the ids: {stored.refused}"
         elif stored.ids is None:
-            self.notes.append(f"what {algorithm.setter} makes of the ids is not known")
+            self.basis = f"Which layers are asked for is not known from {algorithm.setter}."
         elif ids is None:
             self.notes.append(f"{algorithm.setter} is given no ids, and selects these on its own")
         return stored
+
+
+def _unknown_to(variant: Variant) -> Variant:
+    """A variant that the code of the model does not mention."""
+    told = f"{variant.reason}; the code of this model does not mention it"
+    return replace(variant, reason=told, remark="")
 
 
 def _no_start(reason: str) -> Variant:
@@ -267,10 +277,14 @@ def _told(
 ) -> LiveReport:
     stated = arguments.stated
     judged = {item.name for item in captured}
-    others = [variant for _, variant in controls if variant.name not in judged]
+    others = [
+        _unknown_to(variant) if scene is not None and unmentioned(scene, control) else variant
+        for control, variant in controls
+        if variant.name not in judged
+    ]
     variants = (*captured, *others)
     requested = scene.stored.ids if scene is not None else None
-    answered = Answered(tuple(variants), requested, arguments, report)
+    answered = Answered(tuple(variants), requested, asking.basis, report)
     return LiveReport(
         tool=f"pathaudit {__version__}",
         answer=answer_of(answered),

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from pathaudit.live.variants import IMPOSSIBLE, POSSIBLE, REFUSES, UNKNOWN, Arguments
+from pathaudit.live.variants import IMPOSSIBLE, POSSIBLE, REFUSES, UNKNOWN
 from pathaudit.results import Report, Variant, Verdict
 from pathaudit.ruleset.serving import Control
 
@@ -10,11 +10,11 @@ NO_START = "startup"
 
 
 class Answered(Struct, frozen=True, eq=False):
-    """What was found out."""
+    """What was found out; ``basis`` says what it rests on, if that is not what was asked."""
 
     variants: tuple[Variant, ...]
     requested: tuple[int, ...] | None
-    arguments: Arguments
+    basis: str
     report: Report | None
 
 
@@ -26,7 +26,8 @@ def answer_of(found: Answered) -> str:
     refused = next((x for x in found.variants if x.reason.startswith(REFUSES)), None)
     if refused is not None:
         return f"{refused.reason[:1].upper()}{refused.reason[1:]}."
-    return " ".join([*_captures(found), *_control(found)])
+    said = [found.basis, *_captures(found), *_control(found)]
+    return " ".join(filter(None, said))
 
 
 def _captures(found: Answered) -> list[str]:

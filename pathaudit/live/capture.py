@@ -52,6 +52,18 @@ def variants_of(scene: Scene, report: Report) -> list[Variant]:
     return [*_plain(scene, found), *found]
 
 
+def unmentioned(scene: Scene, control: Control) -> bool:
+    """Does the code of a model not know a variant that others have?"""
+    places = [scene.stored.path[:size] for size in range(len(scene.stored.path) + 1)]
+    held = [item.cls for path in places for item in scene.index.at(scene.entry, path)]
+    files = {ref.file for cls in held for ref in scene.index.modules.mro(cls)}
+    return bool(control.mentions) and not any(
+        scene.index.modules.find((file,), word)
+        for file in sorted(files)
+        for word in control.mentions
+    )
+
+
 def _worth_telling(finding: Finding) -> tuple[PathReport, ...]:
     """The paths that can run; where there is none, one that says what happens instead."""
     reachable = tuple(x for x in finding.paths if x.reach is Reach.REACHABLE)

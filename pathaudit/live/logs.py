@@ -186,8 +186,11 @@ def _plain(text: str) -> str:
 def _stated(found: Found) -> Stated:
     closer = ")" if found.record else "}"
     collector = _COLLECTOR.match(found.prefix)
-    joined = as_typed(_joined(found.text, collector is not None))
-    pairs = read_pairs(joined, 0, closer)
+    pairs = read_pairs(as_typed(_joined(found.text, collector is not None)), 0, closer)
+    if not pairs.closed:
+        # Some loggers indent the lines that they break, in the middle of a name or not.
+        indented = as_typed(_joined(found.text, collector is not None, indented=True))
+        pairs = max(pairs, read_pairs(indented, 0, closer), key=lambda x: (x.closed, len(x.items)))
     return Stated(
         form="ServerArgs-repr" if found.record else "dict",
         complete=pairs.closed,
@@ -204,15 +207,16 @@ def _stops(pairs: Pairs) -> str:
     return f"the text is cut after {pairs.items[-1][0]}" if pairs.items else "the text is cut"
 
 
-def _joined(text: str, collected: bool) -> str:
+def _joined(text: str, collected: bool, *, indented: bool = False) -> str:
     """A statement on one line: a terminal or a collector breaks lines even inside of names."""
     lines = text.split("\n")
-    parts = [lines[0]]
+    parts = [lines[0].rstrip() if indented else lines[0]]
     for line in lines[1:]:
         rest = _COLLECTOR.sub("", line, count=1) if collected else line
         if not rest.strip() or _RECORD.match(rest):
             break
-        parts.append(rest.removesuffix("\r"))
+        rest = rest.removesuffix("\r")
+        parts.append(rest.strip() if indented else rest)
     return "".join(parts)
 
 

@@ -27,7 +27,8 @@ class Reading(Struct, frozen=True, forbid_unknown_fields=True):
 class Control(Struct, frozen=True, forbid_unknown_fields=True):
     """A variant of the forward that runs only where all of ``needs`` holds.
 
-    ``predicates`` are globs of the tests in the code that are true only then, ``method`` is the
+    ``predicates`` are globs of the tests in the code that are true only then, ``mentions`` words
+    one of which stands in the code of every model that has this variant. ``method`` is the
     entry method that only this variant calls. ``selects`` is false for what selects no path of a
     forward, and is told because its name is taken for something that does.
     """
@@ -37,6 +38,7 @@ class Control(Struct, frozen=True, forbid_unknown_fields=True):
     needs: tuple[Reading, ...]
     remark: str = ""
     predicates: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()
     method: str = ""
     selects: bool = True
     anchor: Anchored | None = None
