@@ -322,6 +322,7 @@ class ServerArgs:
 
     def add_cli_args(parser):
         parser.add_argument("--speculative-algorithm", type=str)
+        parser.add_argument("--pp-size", type=int)
         parser.add_argument("--moe-a2a-backend", type=str)
         parser.add_argument(
             "--tensor-parallel-size", "--tp-size", type=int, default=ServerArgs.tp_size
@@ -368,13 +369,14 @@ class ForwardBatch:
 CONFIG = {"architectures": ["OverlappedForCausalLM"], "num_hidden_layers": 8, "hidden_size": 4}
 
 
-def example_tree(*, refuses: bool = False) -> SourceTree:
+def example_tree(*, refuses: bool = False, stages: bool = False) -> SourceTree:
     """The bundled example, with server arguments."""
     example = open_source("examples/two_batch_overlap", "sglang")
     check = 'self.enable_two_batch_overlap and self.moe_a2a_backend == "none"' if refuses else ""
+    pipeline = "not compatible with overlap schedule, speculative decoding" if stages else ""
     return from_text(
         {path: example.text(path) for path in example.paths}
-        | {"sglang/srt/server_args.py": DATACLASS + f"# {check}\n"}
+        | {"sglang/srt/server_args.py": DATACLASS + f"# {check}\n# {pipeline}\n"}
         | {"sglang/srt/model_executor/forward_batch_info.py": RUNNER},
         version="0.5.6",
     )
@@ -423,6 +425,18 @@ def test_a_combination_that_the_server_refuses(tmp_path: Path) -> None:
     assert report.answer.startswith("The server refuses to start: two-batch overlap needs")
     # Without that check in the code, the server starts.
     assert ask(tmp_path, command, [3]).answer.startswith("Requested layer 4 is lost")
+
+
+@pytest.mark.parametrize(
+    ("checks", "answer"),
+    [
+        pytest.param(True, "The server refuses to start: pipeline parallelism", id="refused"),
+        pytest.param(False, "All requested layers (2)", id="started"),
+    ],
+)
+def test_pipeline_stages(checks: bool, answer: str, tmp_path: Path) -> None:
+    report = ask(tmp_path, "--pp-size 2", [1], stages=checks)
+    assert report.answer.startswith(answer)
 
 
 def test_a_class_without_the_setter(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathaudit.live.variants import IMPOSSIBLE, POSSIBLE, UNKNOWN, Arguments
 from pathaudit.results import Finding, PathReport, Reach, Report, Severity, Variant, Verdict
 from pathaudit.ruleset.serving import Algorithm, Control, Serving
 
-STAGES = "pipeline stages"
+STAGES, CONTROL = "pipeline stages", "pp_not_last_rank"
 
 
 class Scene(Struct, frozen=True, eq=False):
@@ -206,7 +206,8 @@ def _edges(scene: Scene) -> list[Variant]:
     if stage is not None and stage[0] > 0:
         before = tuple(x for x in asked if 0 <= x < stage[0])
         reason = f"the last stage runs layers [{stage[0]}, {stage[1]}) and is the one that captures"
-        if before and _only_last(scene):
+        refused = any(x.name == CONTROL and x.state == IMPOSSIBLE for _, x in scene.controls)
+        if before and not refused and _only_last(scene):
             found.append(_edge(STAGES, before, reason, scene.stored.place, scene))
     loops = [
         asking
@@ -251,7 +252,7 @@ def _edge(
 ) -> Variant:
     captured = tuple(x for x in scene.stored.ids or () if x not in lost)
     return Variant(
-        name="pp_not_last_rank" if title == STAGES else title.replace(" ", "_"),
+        name=CONTROL if title == STAGES else title.replace(" ", "_"),
         title=title,
         state=POSSIBLE,
         reason=reason,
