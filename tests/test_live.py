@@ -419,6 +419,15 @@ def test_what_is_lost(
     assert (found.state, found.captured, found.lost) == (state, captured, lost)
 
 
+@pytest.mark.parametrize(("first", "lost"), [(3, (3, 4)), (4, (4,)), (2, (3, 4))])
+def test_the_first_layer_of_a_range_belongs_to_it(
+    first: int, lost: tuple[int, ...], tmp_path: Path
+) -> None:
+    report = ask(tmp_path, "--enable-two-batch-overlap", [2, 3], first)
+    found = next(item for item in report.variants if item.name == "can_run_tbo")
+    assert found.lost == lost
+
+
 def test_a_combination_that_the_server_refuses(tmp_path: Path) -> None:
     command = "--enable-two-batch-overlap --moe-a2a-backend none"
     report = ask(tmp_path, command, [1], refuses=True)
@@ -479,6 +488,23 @@ def test_secrets_are_not_shown(text: str, form: str, tmp_path: Path) -> None:
     assert "tp_size" in output
     assert SECRET not in output
     assert SECRET[4:] not in output
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "server_args=ServerArgs(tp_size=8, api_key='swordfish', ssl_keyfile_password='swordfish')",
+        "SGLANG_API_KEY=swordfish sglang serve --tp 8 --api-key swordfish --hf-token=swordfish",
+        "sglang serve --tp 8 --api-key ${KEY:-swordfish}",
+    ],
+)
+def test_a_secret_that_looks_like_none_is_told_by_its_name(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "pasted"
+    file.write_text(text)
+    for form in ("text", "json"):
+        output = run("--log", str(file), "--verbose", "--format", form)[1]
+        assert "tp_size" in output
+        assert "swordfish" not in output
 
 
 def test_server_info(tmp_path: Path) -> None:
