@@ -343,6 +343,7 @@ COMMANDS = [
     "gates",
     "graph",
     "history",
+    "live",
     "rules",
     "rules docs",
     "rules list",

@@ -7,9 +7,10 @@ import msgspec
 
 from pathaudit.decisions import GatesReport
 from pathaudit.results import GraphView, Report
+from pathaudit.results.live import LiveReport
 from pathaudit.results.versions import History, ReportDiff
 
-Answer: TypeAlias = Report | GraphView | ReportDiff | History | GatesReport
+Answer: TypeAlias = Report | GraphView | ReportDiff | History | GatesReport | LiveReport
 
 _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")
 

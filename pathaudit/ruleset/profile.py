@@ -7,6 +7,8 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pathaudit.ruleset.serving import Serving
+
 
 class Entries(Struct, frozen=True, forbid_unknown_fields=True):
     """Which classes are served, and which of their methods the framework calls.
@@ -305,15 +307,15 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     declarations: dict[str, tuple[str, ...]] = {}
     pipeline: Pipeline | None = None
     shared: dict[str, tuple[str, ...]] = {}
+    settings: Settings = Settings()
+    predicates: tuple[Predicate, ...] = ()
+    serving: Serving = Serving()
 
     @property
     def model_folder(self) -> str:
         """The folder that the first of the globs for models looks into."""
         folders = self.models[0].split("/")[:-1]
         return "/".join(takewhile(lambda name: "*" not in name, folders))
-
-    settings: Settings = Settings()
-    predicates: tuple[Predicate, ...] = ()
 
     def is_draft(self, class_name: str, file: str) -> bool:
         """Is this a draft model, by the names the framework gives them?"""

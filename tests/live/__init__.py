@@ -1,0 +1,1 @@
+"""What users paste, and what must be read from it."""
