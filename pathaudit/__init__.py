@@ -14,6 +14,7 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     diff
     audit
     variants
+    gates
     suppress
     check
     callgraph
@@ -25,14 +26,15 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     conditions
     ruleset
     remarks
+    decisions
     results
     ir
     sources
     errors
     hints
 
-``results`` never format themselves; a reporter sees ``results`` and nothing else. Audited code is
-read, never imported, built or executed.
+``results`` and ``decisions`` never format themselves; a reporter sees them and nothing else.
+Audited code is read, never imported, built or executed.
 """
 
 __version__ = "0.1.0"

@@ -14,6 +14,7 @@ from msgspec import Struct
 from pathaudit import __version__
 from pathaudit.cache import Cache, Known
 from pathaudit.cache.manifest import digest_of
+from pathaudit.decisions import GatesReport
 from pathaudit.errors import UsageError
 from pathaudit.hints import did_you_mean
 from pathaudit.results import (
@@ -118,6 +119,20 @@ def _once(
     return found
 
 
+def gates_of(
+    tree: SourceTree, rules: Ruleset, what: str, *, within: str = "", means: Means = ALONE
+) -> GatesReport:
+    """What decides a condition, or those on the paths of an entry; raises as its stage does."""
+    from pathaudit.gates import find_gates
+
+    known = means.cache.known(tree) if means.cache is not None else None
+    with _at_work(tree, rules, known, (), means) as work:
+        report = find_gates(work, what, within=within)
+    if known is not None and means.cache is not None:
+        means.cache.keep(known, tree)
+    return report
+
+
 @contextmanager
 def _at_work(
     tree: SourceTree,
@@ -147,6 +162,7 @@ def _at_work(
 def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Report:
     """Judge the rules on a tree of which something may be known; raises as ``audit`` does."""
     from pathaudit.check import check_rule
+    from pathaudit.gates import with_controls
     from pathaudit.suppress import apply_suppressions
 
     _expect_entries(work, entry)
@@ -154,7 +170,7 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     answers = [check_rule(work, rule, entry) for rule in rules.rules]
     whole = entry is None and not work.focus
     accepted = apply_suppressions(work.index, rules, answers, whole=whole)
-    findings = sorted(accepted, key=_place)
+    findings = sorted(with_controls(work, accepted), key=_place)
     entries = tuple(x for answer in answers for x in answer.entries)
     gaps = _gaps(work, answers, entries)
     return Report(

@@ -340,6 +340,7 @@ COMMANDS = [
     "cache info",
     "diff",
     "explain",
+    "gates",
     "graph",
     "history",
     "rules",

@@ -47,6 +47,7 @@ def test_a_public_fault_is_in_the_release_that_has_it_alone(fault: Regression) -
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_no_rule_is_inert_and_none_shouts(version: str) -> None:
-    found = report(version)
-    assert found.summary.errors < 30
+def test_the_errors_can_be_read(version: str) -> None:
+    """Tens, not hundreds, and none that could not be decided."""
+    assert report(version).summary.errors < 60
+    assert report(version).summary.unknown == 0

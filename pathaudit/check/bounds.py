@@ -9,8 +9,10 @@ from msgspec import Struct
 from pathaudit.check.answer import Answer, Fault, merge_faults
 from pathaudit.check.bounds_ids import Asked, Stored, asked_by
 from pathaudit.check.bounds_loops import Asking, askings, missing_operand
+from pathaudit.check.bounds_offsets import Meaning, meanings_of, unusual
+from pathaudit.check.bounds_stages import Spanned, judge_stages
 from pathaudit.check.places import region_of
-from pathaudit.check.subjects import FEATURES, find_entries
+from pathaudit.check.subjects import FEATURES, Subject, find_entries, find_layer_subjects
 from pathaudit.index import ClassRef, Index
 from pathaudit.ruleset import BoundsRule, Rule
 from pathaudit.work import Stage, Work
@@ -24,7 +26,11 @@ class Bounded(Struct, frozen=True):
 
 
 def check_bounds(work: Work, rule: BoundsRule, entry: str | None) -> Answer:
-    """Judge one end of the layer ids on every served class of a tree, or on one."""
+    """Judge one end of the layers on every served class of a tree, or on one."""
+    if rule.end == "stage":
+        return _check_stages(work, rule, entry)
+    if rule.end == "offset":
+        return _check_offsets(work, rule, entry)
     served = [
         ref
         for ref in find_entries(work)
@@ -39,6 +45,35 @@ def check_bounds(work: Work, rule: BoundsRule, entry: str | None) -> Answer:
         gaps=(),
         examined=sum(item.examined for item in results),
     )
+
+
+def _check_stages(work: Work, rule: BoundsRule, entry: str | None) -> Answer:
+    subjects = find_layer_subjects(work, entry)
+    results = work.run(SPANNED, subjects, rule)
+    return Answer(
+        findings=merge_faults(rule, (fault for item in results for fault in item.faults)),
+        entries=(),
+        gaps=tuple(item.gap for item in results if item.gap is not None),
+        examined=len(subjects),
+    )
+
+
+def _check_offsets(work: Work, rule: BoundsRule, entry: str | None) -> Answer:
+    """What is usual is asked of all served classes, whichever is judged."""
+    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
+    features = work.run(FEATURES, served)
+    armed = [ref for ref, found in zip(served, features, strict=True) if found]
+    meanings = [item for found in work.run(MEANINGS, armed) for item in found]
+    faults = unusual(rule, meanings, entry)
+    return Answer(merge_faults(rule, faults), (), (), len(armed))
+
+
+def _find_meanings(index: Index, _: Rule | None, entry: ClassRef) -> tuple[Meaning, ...]:
+    return meanings_of(index, entry)
+
+
+def _judge_stages(index: Index, rule: Rule | None, subject: Subject) -> Spanned:
+    return judge_stages(index, cast("BoundsRule", rule), subject)
 
 
 def _judge(index: Index, rule: Rule | None, entry: ClassRef) -> Bounded:
@@ -117,4 +152,8 @@ def _accepted(index: Index, setter: str) -> str:
     return ""
 
 
+SPANNED = Stage(
+    "spanned", _judge_stages, Subject, Spanned, lambda item: item.root.file, judges=True
+)
 BOUNDED = Stage("bounded", _judge, ClassRef, Bounded, lambda item: item.file)
+MEANINGS = Stage("meanings", _find_meanings, ClassRef, tuple[Meaning, ...], lambda item: item.file)

@@ -5,7 +5,7 @@ the event happens or the iteration ends. ``raise`` ends it; ``continue``, ``brea
 do not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +13,9 @@ from msgspec import Struct
 from pathaudit.conditions import PathCondition, both
 from pathaudit.paths import Run, Scope, State, Trail
 from pathaudit.paths.state import RAISED, Pending
+
+# The scope of what stands around runs; loops have numbers from 1, the method itself 0.
+AROUND = -1
 
 
 class Breach(Struct, frozen=True, eq=False):
@@ -80,7 +83,7 @@ class CoversMonitor:
         """A layer ran: fine if the event already happened in its iteration."""
         position = _position(state, loop)
         state = self._closed(state, run, position)
-        evidence = next((item.evidence for item in state.scopes[position:] if item.evidence), "")
+        evidence = next((x for x in self._evidences(state, position)), "")
         scope = msgspec.structs.replace(state.scopes[position], ran=True)
         if evidence:
             self.kept.append(Kept(run, evidence, state.condition))
@@ -91,6 +94,21 @@ class CoversMonitor:
             rest = tuple(item for item in scope.pending if item.run != run)
             scope = msgspec.structs.replace(scope, pending=(*rest, Pending(run)))
         return state.owing((*state.scopes[:position], scope, *state.scopes[position + 1 :]))
+
+    def _evidences(self, state: State, position: int) -> Iterator[str]:
+        """What happened in the iteration, and what stands around it."""
+        for place, scope in enumerate(state.scopes):
+            if scope.evidence and (place >= position or scope.loop == AROUND):
+                yield scope.evidence
+
+    def surround(self, state: State, evidence: str) -> State:
+        return state.owing((*state.scopes, Scope(AROUND, evidence)))
+
+    def unsurround(self, state: State) -> State:
+        *outer, scope = state.scopes
+        if scope.loop != AROUND:
+            raise AssertionError("what stands around must nest")
+        return state.owing(tuple(outer))
 
     def _closed(self, state: State, run: Run, position: int) -> State:
         """Once another layer runs, an event comes too late for one that ran outside loops."""

@@ -5,15 +5,18 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from pathaudit import ir
+from pathaudit.check.covers_leads import Leads
+from pathaudit.check.covers_ways import wanted_of
 from pathaudit.check.effects import Effect, effect_of
 from pathaudit.check.gating import OPEN, GateProof, gate_of
 from pathaudit.check.iterations import Blocked, Breach, CoversMonitor, Kept, Unfollowed
 from pathaudit.check.subjects import Subject
 from pathaudit.conditions import Bound, PathCondition
-from pathaudit.index import Index
+from pathaudit.index import Index, Instance
 from pathaudit.paths import BudgetExceeded, Executor, Run, TrailStep, ask
+from pathaudit.paths.question import Around, names_of_event
 from pathaudit.results import Gap
-from pathaudit.ruleset import AnyRule, CoversRule
+from pathaudit.ruleset import RUNS_LAYERS, AnyRule, CoversRule
 from pathaudit.work import Stage
 
 
@@ -64,7 +67,8 @@ def judge(index: Index, rule: AnyRule | None, subject: Subject) -> Judged:
     """Execute one subject; a budget that runs out leaves it unknown."""
     if not isinstance(rule, CoversRule):
         raise AssertionError("a rule of this kind is needed")
-    question = ask(index.profile, rule.require, rule.assume, subject.writes, subject.stacks)
+    around = _around(index, rule) if rule.scope == "around" else None
+    question = ask(index.profile, rule.require, rule.assume, subject.writes, subject.stacks, around)
     monitor = CoversMonitor(lambda condition, run: executor.asked(condition, run))
     executor = Executor(index, question, monitor)
     cut = None
@@ -84,9 +88,25 @@ def judge(index: Index, rule: AnyRule | None, subject: Subject) -> Judged:
         _ways(executor, monitor.stopped),
         tuple(_deaf(executor)),
         cut,
-        gate_of(index, subject.method) if monitor.breaches else OPEN,
+        gate_of(index, subject.method) if monitor.breaches and around is None else OPEN,
         effect_of(index, subject.root, subject.unpacking) if monitor.breaches else Effect(),
     )
+
+
+def _around(index: Index, rule: CoversRule) -> Around:
+    """What must stand around the layers that lead to the trigger, or around all."""
+    if rule.trigger == RUNS_LAYERS:
+        return Around(names_of_event(index.profile, rule.require), lambda *_: "")
+    wanted = wanted_of(index.profile, rule)
+    leads = Leads(index, wanted)
+
+    def told(instance: Instance, method: str, one: bool) -> str | None:
+        lead = leads.of_call(instance, method)
+        if lead.bare and (lead.sure or not one):
+            return ""
+        return lead.inside or None
+
+    return Around(wanted.around, told)
 
 
 def _cut(subject: Subject, reached: BudgetExceeded) -> Gap:

@@ -16,7 +16,7 @@ from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Wri
 from pathaudit.index.features import LISTED
 from pathaudit.index.syntax import parameters
 from pathaudit.results import Gap
-from pathaudit.ruleset import AnyRule
+from pathaudit.ruleset import AnyRule, CoversRule
 from pathaudit.work import Stage, Work
 
 REACHED_DEPTH = 4
@@ -55,6 +55,7 @@ class Owner(Struct, frozen=True):
     root: FunctionRef
     method: str
     entry: str
+    stacks: frozenset[str]
 
 
 class Armed(Struct, frozen=True):
@@ -97,12 +98,12 @@ def find_owners(work: Work, entry: str | None = None) -> tuple[Owner, ...]:
 
 def _find_owners(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Owner, ...]:
     found: dict[Owner, None] = {}
-    for _path, instance in _reachable(index, Instance(entry), (), REACHED_DEPTH):
+    for _path, instance in reachable(index, Instance(entry), (), REACHED_DEPTH):
         stacks = index.stacks_of(instance)
         for method in index.profile.entries.methods if stacks else ():
             root = index.modules.method(instance.cls, method)
             if root is not None and _reaches(index, instance.cls, root[0], stacks):
-                found[Owner(instance, root[0], method, entry.name)] = None
+                found[Owner(instance, root[0], method, entry.name, stacks)] = None
     return tuple(found)
 
 
@@ -111,6 +112,13 @@ def find_layer_subjects(work: Work, entry: str | None = None) -> tuple[Subject, 
     served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
     asked = [ref for ref in served if entry in (None, ref.name)]
     return _grouped(x for found in work.run(LAYERED, asked) for x in found)
+
+
+def find_declared(work: Work, rule: CoversRule, entry: str | None = None) -> tuple[Subject, ...]:
+    """The methods that run decoder layers of served classes which make the rule's declaration."""
+    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
+    asked = [ref for ref in served if entry in (None, ref.name)]
+    return _grouped(x for found in work.run(DECLARED, asked, rule) for x in found)
 
 
 def _grouped(candidates: Iterable[Candidate]) -> tuple[Subject, ...]:
@@ -147,6 +155,20 @@ def _find_dormant(index: Index, _: AnyRule | None, item: Silent) -> tuple[Candid
 
 def _find_layered(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Candidate, ...]:
     return _candidates(index, _layered(index, entry))
+
+
+def _find_declared(index: Index, rule: AnyRule | None, entry: ClassRef) -> tuple[Candidate, ...]:
+    if not isinstance(rule, CoversRule):
+        raise AssertionError("a rule of this kind is needed")
+    if not declares(index, rule, entry):
+        return ()
+    return _candidates(index, _layered(index, entry, itself=True))
+
+
+def declares(index: Index, rule: CoversRule, entry: ClassRef) -> bool:
+    """Does a served class make the declaration that the rule asks for?"""
+    names = index.profile.declarations[rule.declared]
+    return any(index.modules.method(entry, name) is not None for name in names)
 
 
 def _candidates(index: Index, subjects: Iterable[Subject]) -> tuple[Candidate, ...]:
@@ -267,7 +289,7 @@ def _dormant(index: Index, entry: ClassRef, switches: frozenset[str]) -> Iterato
 
     As with what a setter arms, the served class may run the layers of such an object itself.
     """
-    for path, instance in _reachable(index, Instance(entry), (), REACHED_DEPTH):
+    for path, instance in reachable(index, Instance(entry), (), REACHED_DEPTH):
         stacks = index.stacks_of(instance)
         read = sorted(_switches_of(index, instance.cls, switches))
         if stacks and read:
@@ -276,16 +298,21 @@ def _dormant(index: Index, entry: ClassRef, switches: frozenset[str]) -> Iterato
                 yield from _roots(index, entry, holder, writes, stacks, "")
 
 
-def _layered(index: Index, entry: ClassRef) -> Iterator[Subject]:
-    """Objects of a served class that own layers, and whose methods are given the batch."""
+def _layered(index: Index, entry: ClassRef, *, itself: bool = False) -> Iterator[Subject]:
+    """Objects of a served class that own layers, and whose methods are given the batch.
+
+    With ``itself`` also the served class, which may run the layers of what it holds.
+    """
     batch = index.profile.entries.batch
-    reached = _reachable(index, Instance(entry), (), REACHED_DEPTH)
+    reached = reachable(index, Instance(entry), (), REACHED_DEPTH)
     for instance in dict.fromkeys(found for _, found in reached):
         stacks = index.stacks_of(instance)
-        for found in _roots(index, entry, instance, (), stacks, "") if stacks else ():
-            function = index.modules.function(found.root)
-            if function is not None and (not batch or batch in parameters(function.node)):
-                yield replace(found, dormant=False)
+        holders = (instance, Instance(entry)) if itself and stacks else (instance,)
+        for holder in dict.fromkeys(holders) if stacks else ():
+            for found in _roots(index, entry, holder, (), stacks, ""):
+                function = index.modules.function(found.root)
+                if function is not None and (not batch or batch in parameters(function.node)):
+                    yield replace(found, dormant=False)
 
 
 def _switches_of(index: Index, cls: ClassRef, switches: frozenset[str]) -> frozenset[str]:
@@ -293,7 +320,7 @@ def _switches_of(index: Index, cls: ClassRef, switches: frozenset[str]) -> froze
     return index.attributes_of(found[0]) & switches if found is not None else frozenset()
 
 
-def _reachable(
+def reachable(
     index: Index, instance: Instance, path: tuple[str, ...], depth: int
 ) -> Iterator[tuple[tuple[str, ...], Instance]]:
     """The object and those it holds, as far as their classes are defined in model files."""
@@ -303,7 +330,7 @@ def _reachable(
     for name in sorted(index.attributes_stored(instance.cls)):
         for inner in index.types.attribute(instance, name).instances():
             if index.is_model(inner.cls.file) and inner.cls != instance.cls:
-                yield from _reachable(index, inner, (*path, name), depth - 1)
+                yield from reachable(index, inner, (*path, name), depth - 1)
 
 
 def _find_served(index: Index, _: AnyRule | None, file: str) -> tuple[ClassRef, ...]:
@@ -318,5 +345,6 @@ SERVED = Stage("served", _find_served, str, tuple[ClassRef, ...], str)
 FEATURES = Stage("features", _find_features, ClassRef, tuple[Feature, ...], lambda x: x.file)
 ARMED = Stage("armed", _find_armed, ClassRef, Armed, lambda x: x.file)
 LAYERED = Stage("layered", _find_layered, ClassRef, tuple[Candidate, ...], lambda x: x.file)
+DECLARED = Stage("declared", _find_declared, ClassRef, tuple[Candidate, ...], lambda x: x.file)
 DORMANT = Stage("dormant", _find_dormant, Silent, tuple[Candidate, ...], lambda x: x.entry.file)
 OWNERS = Stage("owners", _find_owners, ClassRef, tuple[Owner, ...], lambda x: x.file)

@@ -6,6 +6,7 @@ from pathaudit import __version__
 from pathaudit.cli.cache import cache
 from pathaudit.cli.diff import diff
 from pathaudit.cli.explain import explain
+from pathaudit.cli.gates import gates
 from pathaudit.cli.graph import graph
 from pathaudit.cli.group import Program
 from pathaudit.cli.history import history
@@ -39,6 +40,7 @@ main.add_command(scan)
 main.add_command(graph)
 main.add_command(diff)
 main.add_command(history)
+main.add_command(gates)
 main.add_command(explain)
 main.add_command(rules)
 main.add_command(cache)

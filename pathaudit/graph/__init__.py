@@ -47,7 +47,8 @@ def graph(
 
 
 def _rule(rules: Ruleset, only: str) -> CoversRule:
-    known = {rule.id: rule for rule in rules.rules if isinstance(rule, CoversRule)}
+    covering = (rule for rule in rules.rules if isinstance(rule, CoversRule))
+    known = {rule.id: rule for rule in covering if rule.subject != "drafts"}
     if only in (LAYERS, ALL):
         return next(iter(known.values()))
     if only not in known:

@@ -86,10 +86,7 @@ class Modules:
 
     def find(self, globs: tuple[str, ...], text: str) -> tuple[str, int] | None:
         """Where a text first occurs under some globs: the file, and the line from 1."""
-        asked = Search(globs, text)
-        files = self._outlines.search(asked)
-        self._found.add(Found(asked, files))
-        for path in files:
+        for path in self.holding(globs, text):
             try:
                 before, found, _ = self.tree.read(path).partition(text.encode())
             except SourceError:
@@ -98,6 +95,13 @@ class Modules:
             if found:
                 return path, before.count(b"\n") + 1
         return None
+
+    def holding(self, globs: tuple[str, ...], text: str) -> tuple[str, ...]:
+        """The files under some globs that hold a text, in order."""
+        asked = Search(globs, text)
+        files = self._outlines.search(asked)
+        self._found.add(Found(asked, files))
+        return files
 
     # ---- names ----
 

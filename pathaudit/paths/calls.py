@@ -24,6 +24,7 @@ from pathaudit.paths.values import (
     Keywords,
     Member,
     Partial,
+    Surrounding,
     Symbol,
     Value,
     carries,
@@ -96,6 +97,8 @@ class CallMachine(LayerMachine):
         frame: Frame,
     ) -> list[Outcome]:
         """Call ``function``: an event, a run, a handoff, a followed callee, or nothing."""
+        if self.makes(frame.ref, self.receiver_types(frame.place.receiver), node.function):
+            return [(state, Surrounding(self.evidence(frame, node.region)))]
         if self.event(function, given):
             state = self.monitor.required(state, self.evidence(frame, node.region))
             if isinstance(function, Symbol) and self.is_named(function):

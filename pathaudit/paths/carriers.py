@@ -50,7 +50,8 @@ class Interest(Struct, frozen=True):
     returns? ``touches``: does a method of the receiver matter, and ``gives``: does it return a
     layer? ``collects``: does a class collect? ``results``: calls, by ``id``, whose result is
     followed; ``wanted``: names to keep whatever they hold; ``whole``: nothing is left out at the
-    end. Without ``lists`` an empty list is nothing to follow.
+    end. Without ``lists`` an empty list is nothing to follow. ``makes``: does a function make what
+    must stand around a run?
     """
 
     stacks: frozenset[str]
@@ -64,6 +65,7 @@ class Interest(Struct, frozen=True):
     touches: Callable[[str], bool]
     gives: Callable[[str], bool]
     collects: Callable[[str], bool]
+    makes: Callable[[ir.Expression], bool]
     results: frozenset[int] = frozenset()
     wanted: frozenset[str] = frozenset()
     whole: bool = False
@@ -172,6 +174,8 @@ class Carriers:
         if id(node) in self.interest.results:
             return True
         name = last_name(node.function)
+        if self.interest.makes(node.function):
+            return True
         if name in PASSING:
             return any(self.holds(argument.value) for argument in node.arguments)
         if isinstance(node.function, ir.Name) and name == "list" and not node.arguments:
@@ -213,6 +217,8 @@ class Carriers:
         if not isinstance(node, ir.Call):
             return False
         function = node.function
+        if self.interest.makes(function):
+            return True
         if isinstance(function, ir.Attribute) and function.name in self.interest.collecting:
             return self.holds(function.value)
         return any(argument.keyword in self.interest.keywords for argument in node.arguments)

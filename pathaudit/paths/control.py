@@ -17,6 +17,7 @@ from pathaudit.paths.state import (
 )
 from pathaudit.paths.values import (
     NONE,
+    Surrounding,
     Symbol,
     Value,
     carries,
@@ -91,16 +92,25 @@ class ControlMachine(AssignmentMachine):
         return [after for after, _ in self.evaluate(test, state, frame)]
 
     def run_with(self, statement: ir.With, state: State, frame: Frame) -> list[State]:
-        states = [state]
+        states: list[tuple[State, str]] = [(state, "")]
         for item in statement.items:
             states = [
-                self._entered(item, value, after, frame) if after.status == RUNNING else after
-                for before in states
+                (
+                    self._entered(item, value, after, frame) if after.status == RUNNING else after,
+                    value.evidence if isinstance(value, Surrounding) else around,
+                )
+                for before, around in states
                 for after, value in self.evaluate(item.manager, before, frame)
             ]
-        running = [after for after in states if after.status == RUNNING]
-        left = [after for after in states if after.status != RUNNING]
-        return [*self.block(statement.body, running, frame), *left]
+        plain = [after for after, around in states if after.status == RUNNING and not around]
+        left = [after for after, _ in states if after.status != RUNNING]
+        found = [*self.block(statement.body, plain, frame), *left] if plain else left
+        for after, around in states:
+            if after.status == RUNNING and around:
+                inner = [self.monitor.surround(after, around)]
+                ends = self.block(statement.body, inner, frame)
+                found += [self.monitor.unsurround(end) for end in ends]
+        return found
 
     def _entered(self, item: ir.Context, value: Value, state: State, frame: Frame) -> State:
         if item.target is None:

@@ -85,6 +85,8 @@ class FollowMachine(RunMachine):
         layers = next((x for item in given if (x := layers_in(item.value))), None)
         if layers is None or isinstance(layers, Element) or not outcomes:
             return
+        if self.question.around is not None:
+            return  # what would run there may put around itself what must stand there
         if not self.hands_accumulator(given, state, frame):
             run = self.run(layers, node.region, frame, state)
             self.monitor.blocked(state, run, outcomes[0][0].trail)

@@ -37,6 +37,10 @@ class LayerMachine(FollowMachine):
         # What a layer returns is a tensor or a tuple of them, never None.
         result = Symbol(f"<{node.region.line}>", present=True)
         scope = self.scope_of(element)
+        if self.question.around is not None:
+            name = node.function.name if isinstance(node.function, ir.Attribute) else ""
+            leads = self.leads_of(element, element, name or self.index.profile.modules.call)
+            return [(self.led(state, run, scope, leads), result)]
         if not self.hands_accumulator(given, state, frame) and not self.event(Symbol(""), given):
             return [(self.monitor.ran(state, run, scope), result)]
         handed = self.handed.setdefault((run.file, run.region), {})

@@ -1,5 +1,6 @@
 """What all parts of the executor share: frames, plans, budget, and how states split and merge."""
 
+import ast
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Protocol
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from pathaudit import ir
 from pathaudit.conditions import Conjunction, PathCondition, both, conjoin
 from pathaudit.index import ClassRef, FunctionRef, Index, Instance, Types
+from pathaudit.index.syntax import returns
 from pathaudit.lower import LoweringError, lower_function
 from pathaudit.paths.attributes import Place
 from pathaudit.paths.carriers import Carriers, Interest
@@ -19,6 +21,7 @@ from pathaudit.paths.question import Question
 from pathaudit.paths.relevance import Plan, plan_function
 from pathaudit.paths.state import Run, State, Trail, TrailStep, merge_states
 from pathaudit.paths.values import Symbol, Value
+from pathaudit.paths.walking import last_name
 
 CALL_DEPTH = 8
 STATES = 400
@@ -56,6 +59,12 @@ class Monitor(Protocol):
 
     def blocked(self, state: State, run: Run, trail: Trail | None) -> None:
         """Layers were handed over, and every path raised before one ran."""
+
+    def surround(self, state: State, evidence: str) -> State:
+        """What must stand around a run is entered."""
+
+    def unsurround(self, state: State) -> State:
+        """It is left."""
 
     def happened(self, state: State) -> bool:
         """Did the event happen in the innermost iteration?"""
@@ -206,6 +215,39 @@ class Machine(ABC):
             touches=lambda method: any(self.touches(item.cls, method) for item in instances),
             gives=lambda method: any(self.gives(item, method) for item in instances),
             collects=lambda text: self._collects(ref.file, text),
+            makes=lambda node: self.makes(ref, instances, node),
+        )
+
+    def makes(
+        self, home: FunctionRef, receivers: tuple[Instance, ...], node: ir.Expression
+    ) -> bool:
+        """Does calling this give what must stand around a run?
+
+        By the name of the call, or by that of one in a helper, which returns or enters it.
+        """
+        if not self.question.makers:
+            return False
+        name = last_name(node)
+        if name in self.question.makers:
+            return True
+        match node:
+            case ir.Name(id):
+                found = self.index.modules.resolve(home.file, id)
+                return isinstance(found, FunctionRef) and self._is_maker(found)
+            case ir.Attribute(ir.Name("self"), _):
+                methods = (self.index.modules.method(item.cls, name) for item in receivers)
+                return any(found is not None and self._is_maker(found[0]) for found in methods)
+            case _:
+                return False
+
+    def _is_maker(self, ref: FunctionRef) -> bool:
+        function = self.index.modules.function(ref)
+        if function is None or not function.attributes & self.question.makers:
+            return False
+        return any(name.endswith("contextmanager") for name in function.decorators) or any(
+            isinstance(node, ast.Attribute) and node.attr in self.question.makers
+            for value in returns(function.node)
+            for node in ast.walk(value)
         )
 
     def touches(self, cls: ClassRef, name: str) -> bool:

@@ -2,14 +2,14 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from msgspec import Struct
 
 from pathaudit.conditions import Bound
-from pathaudit.index import Write
+from pathaudit.index import Instance, Write
 from pathaudit.paths.values import MARKS
 from pathaudit.ruleset import Assumption, EventPattern, Profile, call_pattern, text_pattern
 
@@ -27,6 +27,19 @@ class CallPattern(Struct, frozen=True):
     accumulator: bool = False
 
 
+class Around(Struct, frozen=True, eq=False):
+    """Something must stand around each run of a layer that leads to an event.
+
+    ``makers`` are the names of the calls that make such a context manager. ``leads`` says of a
+    method of a layer, or of a module in one, where it leads: ``None`` if not to the event, nothing
+    if it does with nothing around it, else the place of what it puts around it itself. It is also
+    told whether ``one`` layer is meant, which may be of another make than the rest.
+    """
+
+    makers: frozenset[str]
+    leads: Callable[[Instance, str, bool], str | None]
+
+
 class Question(Struct, frozen=True, eq=False):
     """Everything that does not change while one root is executed for one feature.
 
@@ -41,10 +54,16 @@ class Question(Struct, frozen=True, eq=False):
     flags: dict[str, str]
     switches: frozenset[str]
     stacks: frozenset[str]
+    around: Around | None = None
 
     @property
     def collecting(self) -> frozenset[str]:
         return frozenset(item.method for item in self.patterns if item.method)
+
+    @property
+    def makers(self) -> frozenset[str]:
+        """The names of the calls that make what must stand around a run."""
+        return self.around.makers if self.around is not None else frozenset()
 
     @property
     def keywords(self) -> frozenset[str]:
@@ -79,11 +98,12 @@ def ask(
     assume: tuple[str, ...],
     writes: tuple[Write, ...],
     stacks: frozenset[str],
+    around: Around | None = None,
 ) -> Question:
     """Where does an event happen, one of the profile or a pattern, under its assumptions?
 
     ``writes`` are the stores of one feature, relative to the root's object, ``stacks`` the names
-    of attributes that hold layer stacks.
+    of attributes that hold layer stacks. With ``around`` nothing has to happen, but to stand there.
     """
     armed = {
         ".".join(("self", *write.path, write.name)): write.kind
@@ -91,7 +111,7 @@ def ask(
         if not write.element
     }
     flags = {write.name: write.kind for write in writes if write.element}
-    known = profile.events.get(event, (EventPattern(event),))
+    known = profile.events.get(event, (EventPattern(event),)) if around is None else ()
     patterns = tuple(_compile(item) for item in known)
     return Question(
         profile,
@@ -101,7 +121,15 @@ def ask(
         flags,
         frozenset(write.name for write in writes),
         stacks,
+        around,
     )
+
+
+def names_of_event(profile: Profile, event: str) -> frozenset[str]:
+    """The last parts of the names of the calls that are an event of the profile, or a pattern."""
+    known = profile.events.get(event, (EventPattern(event),))
+    calls = (_compile(item) for item in known)
+    return frozenset(x.method or x.function.rsplit(".", 1)[-1] for x in calls) - {""}
 
 
 def _compile(event: EventPattern) -> CallPattern:

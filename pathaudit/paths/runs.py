@@ -151,8 +151,29 @@ class RunMachine(EventMachine):
             element = layer_of(value)
             if element is not None and isinstance(value, Member) and self._is_method(value):
                 run = self.run(element, region, frame, state)
-                state = self.monitor.ran(state, run, self.scope_of(element))
+                scope = self.scope_of(element)
+                if self.question.around is None:
+                    state = self.monitor.ran(state, run, scope)
+                else:
+                    leads = self.leads_of(element, value.owner, value.name)
+                    state = self.led(state, run, scope, leads)
         return state
+
+    def leads_of(self, layer: Element, owner: Value, name: str) -> str | None:
+        """Where a method of a layer, or of a module in it, leads; the worst of its classes."""
+        around = self.question.around
+        one = isinstance(layer.index, Number) and not layer.index.base
+        found = [around.leads(item, name, one) for item in self.types_of(owner)] if around else []
+        known = [place for place in found if place is not None]
+        return min(known, default=None)
+
+    def led(self, state: State, run: Run, scope: int, leads: str | None) -> State:
+        """A method of a layer ran, where something must stand around what it leads to."""
+        if leads is None:
+            return state
+        if leads:
+            return self.monitor.delegated(state, run, leads)
+        return self.monitor.ran(state, run, scope)
 
     def _is_method(self, value: Value) -> bool:
         """Is a member of a layer, or of one of its modules, a method of its class?"""

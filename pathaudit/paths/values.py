@@ -143,6 +143,12 @@ class Made(Struct, frozen=True):
     view: View | None
 
 
+class Surrounding(Struct, frozen=True):
+    """A context manager that a rule wants around its runs, and where it was made."""
+
+    evidence: str
+
+
 Value: TypeAlias = (
     Symbol
     | Constant
@@ -161,6 +167,7 @@ Value: TypeAlias = (
     | Keywords
     | Sequence
     | Made
+    | Surrounding
 )
 
 NONE = Constant(None)
@@ -197,6 +204,8 @@ def text_of(value: Value) -> str:  # noqa: C901 - one arm a type
             return f"<{kind}>"
         case Made(item):
             return f"[{text_of(item)}]"
+        case Surrounding(evidence):
+            return f"<{evidence}>"
 
 
 def number_text(base: str, offset: int) -> str:
@@ -226,7 +235,7 @@ def plain(text: str) -> str:
 def carries(value: Value) -> bool:
     """Can code that receives this value run layers or collect with it?"""
     match value:
-        case Stack() | View() | Element() | Accumulator() | Closure() | Made():
+        case Stack() | View() | Element() | Accumulator() | Closure() | Made() | Surrounding():
             return True
         case Member(owner):
             return isinstance(owner, Accumulator)

@@ -5,10 +5,11 @@ from typing import TextIO, TypeAlias
 
 import msgspec
 
+from pathaudit.decisions import GatesReport
 from pathaudit.results import GraphView, Report
 from pathaudit.results.versions import History, ReportDiff
 
-Answer: TypeAlias = Report | GraphView | ReportDiff | History
+Answer: TypeAlias = Report | GraphView | ReportDiff | History | GatesReport
 
 _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")
 

@@ -13,11 +13,15 @@ from pathaudit.hints import did_you_mean
 from pathaudit.ruleset.patterns import call_pattern
 from pathaudit.ruleset.profile import Additions, Profile
 from pathaudit.ruleset.rules import (
+    RUNS_LAYERS,
     AnyRule,
+    BoundsRule,
     CarriesRule,
     CompletesRule,
     CoversRule,
+    GathersRule,
     ReadsRule,
+    RelaysRule,
     Ruleset,
     ShapeRule,
 )
@@ -168,14 +172,22 @@ def _names(rule: AnyRule, profile: Profile) -> Iterator[_Names]:
             named = () if call_pattern(rule.require) else (rule.require,)
             yield "require", "the profile has no event", named, profile.events
             yield "assume", "the profile has no assumption", rule.assume, profile.assumptions
+            yield from _around_names(rule, profile)
         case CarriesRule():
             yield "collect", "the profile has no event", (rule.collect,), profile.events
             yield "deliver", "the profile has no sinks", (rule.deliver,), profile.sinks
+            yield "assume", "the profile has no assumption", rule.assume, profile.assumptions
+        case BoundsRule():
             yield "assume", "the profile has no assumption", rule.assume, profile.assumptions
         case CompletesRule():
             yield "require", "the profile has no event", (rule.require,), profile.events
         case ReadsRule():
             yield "collects", "the profile has no event", (rule.collects,), profile.events
+        case RelaysRule():
+            yield "collect", "the profile has no event", (rule.collect,), profile.events
+            yield "assume", "the profile has no assumption", rule.assume, profile.assumptions
+        case GathersRule():
+            yield "collect", "the profile has no event", (rule.collect,), profile.events
         case ShapeRule():
             known = profile.assumptions
             single = (profile.pipeline.single,) if profile.pipeline is not None else ()
@@ -183,6 +195,21 @@ def _names(rule: AnyRule, profile: Profile) -> Iterator[_Names]:
             yield "collects", "the profile has no event", (rule.collects,), profile.events
             yield "assume", "the profile has no assumption", rule.assume, known
             yield "assume_armed", "the profile has no assumption", rule.assume_armed, known
+
+
+def _around_names(rule: CoversRule, profile: Profile) -> Iterator[_Names]:
+    """The names of a rule about what stands around an event, which only such a rule has."""
+    around = rule.scope == "around"
+    drafts = rule.subject == "drafts"
+    runs = () if drafts else (RUNS_LAYERS,)
+    triggers = (*runs, *(profile.events if around else ()))
+    yield "trigger", "there is no trigger", (rule.trigger,), triggers
+    declared = (rule.declared,) if rule.declared or drafts else ()
+    yield "declared", "the profile has no declaration", declared, profile.declarations
+    attributes = (rule.attributes,) if rule.attributes else ()
+    yield "attributes", "the profile has no event", attributes, profile.events
+    subjects = ("features", "layers", *(("drafts",) if around else ()))
+    yield "subject", "only what stands around is asked of", (rule.subject,), subjects
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

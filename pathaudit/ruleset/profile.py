@@ -143,6 +143,142 @@ class Reductions(Struct, frozen=True, forbid_unknown_fields=True):
     adds: tuple[str, ...] = ()
 
 
+class StagedFeature(Struct, frozen=True, forbid_unknown_fields=True):
+    """Setters of features that run with several pipeline stages, and the code that says so."""
+
+    setters: tuple[str, ...]
+    reason: str
+    anchor: Anchor
+
+
+class ArgumentGate(Struct, frozen=True, forbid_unknown_fields=True):
+    """The framework refuses to start where these arguments matter, as the code there says."""
+
+    arguments: tuple[str, ...]
+    reason: str
+    anchor: Anchor
+
+
+class Stages(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a model tells pipeline stages apart.
+
+    ``last`` is the attribute that is true on the last stage. ``resets`` are calls, by the last
+    part of their names, that make a value from nothing.
+    """
+
+    last: str = ""
+    resets: tuple[str, ...] = ()
+    features: tuple[StagedFeature, ...] = ()
+
+
+class Sharding(Struct, frozen=True, forbid_unknown_fields=True):
+    """Calls that share rows out over ranks and those that gather them, by their last names.
+
+    ``layout`` are attributes of a layer that tell how the rows between layers are shared out;
+    with them nothing need split what the layers hand over.
+    """
+
+    gather: tuple[str, ...]
+    split: tuple[str, ...] = ()
+    layout: tuple[str, ...] = ()
+
+
+class Siblings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Arguments of layers, as globs: what is ``exempt`` only makes a run faster."""
+
+    exempt: tuple[str, ...] = ()
+    gates: tuple[ArgumentGate, ...] = ()
+
+
+class Capability(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a served class with the method ``declares`` must have: ``needs``, read in ``readers``.
+
+    ``readers`` are globs of files; ``effect`` is what happens where one of them is not there.
+    """
+
+    declares: str
+    needs: tuple[str, ...]
+    readers: tuple[str, ...]
+    effect: str
+
+
+class SettingClass(Struct, frozen=True, forbid_unknown_fields=True, rename={"class_name": "class"}):
+    """Classes of ``files`` whose annotated attributes are settings.
+
+    ``class_name`` is the class, or any; ``path`` is the class attribute that says under which
+    dotted namespace the fields of the class are read.
+    """
+
+    files: tuple[str, ...]
+    class_name: str = ""
+    path: str = ""
+
+
+class Environment(Struct, frozen=True, forbid_unknown_fields=True, rename={"class_name": "class"}):
+    """Where environment variables are declared, and how they are read.
+
+    Attributes of ``class_name`` in ``files`` are declarations, read as those of ``variable``;
+    ``functions`` are given the name of a variable as their first argument.
+    """
+
+    files: tuple[str, ...] = ()
+    class_name: str = ""
+    variable: str = ""
+    functions: tuple[str, ...] = ()
+
+
+class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """``names`` are those under which code has the model's configuration, read from ``file``."""
+
+    names: tuple[str, ...] = ()
+    file: str = ""
+    override: str = ""
+
+
+class Predicate(Struct, frozen=True, forbid_unknown_fields=True):
+    """A condition of which it is known what decides it, and the code that says so.
+
+    ``patterns`` are expressions, ``methods`` entries. ``controls`` are names of settings; with
+    ``constant`` the condition always has that value. Of several that match, the first whose
+    anchor is in the tree counts. What is known ``anywhere`` also counts where another condition
+    leads to it.
+    """
+
+    reason: str
+    anchor: Anchor
+    patterns: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    constant: bool | None = None
+    anywhere: bool = False
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a user's settings are declared, and how code reads them.
+
+    ``records`` and ``getters`` are names and functions that give an object with all settings,
+    ``namespaces`` is what the name of a function starts with that gives one namespace.
+    ``annotation`` marks a field that is a flag, described by a call of ``argument``; a call of
+    ``marker`` names its namespace, ``derives`` is the code that makes its flag. ``runtime`` are
+    attributes that differ from batch to batch. ``files`` are where a slice looks, ``checks`` where
+    combinations of settings are refused.
+    """
+
+    files: tuple[str, ...] = ()
+    classes: tuple[SettingClass, ...] = ()
+    annotation: str = ""
+    argument: str = ""
+    marker: str = ""
+    derives: Anchor | None = None
+    records: tuple[str, ...] = ()
+    getters: tuple[str, ...] = ()
+    namespaces: str = ""
+    runtime: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    environment: Environment = Environment()
+    model: ModelConfig = ModelConfig()
+
+
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """Every fact about a framework that the engine needs."""
 
@@ -162,6 +298,11 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     sinks: dict[str, tuple[str, ...]] = {}
     requests: tuple[Request, ...] = ()
     reductions: Reductions = Reductions()
+    stages: Stages = Stages()
+    sharding: tuple[Sharding, ...] = ()
+    capabilities: tuple[Capability, ...] = ()
+    siblings: Siblings = Siblings()
+    declarations: dict[str, tuple[str, ...]] = {}
     pipeline: Pipeline | None = None
     shared: dict[str, tuple[str, ...]] = {}
 
@@ -170,6 +311,9 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
         """The folder that the first of the globs for models looks into."""
         folders = self.models[0].split("/")[:-1]
         return "/".join(takewhile(lambda name: "*" not in name, folders))
+
+    settings: Settings = Settings()
+    predicates: tuple[Predicate, ...] = ()
 
     def is_draft(self, class_name: str, file: str) -> bool:
         """Is this a draft model, by the names the framework gives them?"""

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from pathaudit.results import Severity
-from pathaudit.ruleset.profile import Profile
+from pathaudit.ruleset.profile import Anchor, Profile
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -31,17 +31,30 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_fi
         return self.severity_by_entry.get(method, self.severity)
 
 
+# The trigger of ``covers`` that is no event of the profile: each run of a layer.
+RUNS_LAYERS = "runs-layers"
+
+
 class CoversRule(Rule, frozen=True, kw_only=True, tag="covers"):
     """Each run of a layer comes with the required event. ``message`` may use ``{layers}``.
 
-    ``require`` is an event of the profile, or the pattern of a call.
+    ``require`` is an event of the profile, or the pattern of a call. With the scope ``around`` it
+    is what makes a context manager, ``trigger`` may be an event that a layer leads to, and
+    ``declared`` names the declaration that served classes make: for ``layers`` those classes are
+    judged, for ``drafts`` their drafts, whose message may use ``{target}``.
+
+    ``effect_attributed`` is what happens when a finding bites where the event happens inside what
+    ``attributes`` makes, an event of the profile; ``effect`` where it does not.
     """
 
-    subject: Literal["features", "layers"]
-    trigger: Literal["runs-layers"]
+    subject: Literal["features", "layers", "drafts"]
+    trigger: str
     require: str
-    scope: Literal["iteration"]
+    scope: Literal["iteration", "around"]
     assume: tuple[str, ...] = ()
+    declared: str = ""
+    attributes: str = ""
+    effect_attributed: str = ""
 
 
 class CarriesRule(Rule, frozen=True, kw_only=True, tag="carries"):
@@ -57,10 +70,15 @@ class CarriesRule(Rule, frozen=True, kw_only=True, tag="carries"):
 
 
 class BoundsRule(Rule, frozen=True, kw_only=True, tag="bounds"):
-    """One end of the ids that can be asked for is handled. ``message`` may use ``{how}``."""
+    """Both ends of the layers are handled. ``message`` may use ``{how}``.
 
-    subject: Literal["features"]
-    end: Literal["first", "last"]
+    ``end`` is that of the ids which can be asked for, or the ``stage`` whose layers every site of
+    a method keeps to if one of them does, or their ``offset``: which layer an id means.
+    """
+
+    subject: Literal["features", "layers"]
+    end: Literal["first", "last", "stage", "offset"]
+    assume: tuple[str, ...] = ()
 
 
 class CompletesRule(Rule, frozen=True, kw_only=True, tag="completes"):
@@ -121,6 +139,72 @@ class OnceRule(Rule, frozen=True, kw_only=True, tag="once"):
     files: tuple[str, ...]
 
 
+class RelaysRule(Rule, frozen=True, kw_only=True, tag="relays"):
+    """What a pipeline stage owes the next one is in what it hands over.
+
+    ``collect`` is the event that collects what a feature asked for. ``message`` may use
+    ``{name}``, what is lost, and ``{how}``.
+    """
+
+    collect: str
+    assume: tuple[str, ...]
+
+
+class GathersRule(Rule, frozen=True, kw_only=True, tag="gathers"):
+    """What is made of rows that were shared out over ranks is gathered as its siblings are.
+
+    ``collect`` is the event that collects what a feature asked for. ``message`` may use
+    ``{name}``, what is not gathered, and ``{how}``.
+    """
+
+    subject: Literal["features"]
+    collect: str
+
+
+class Protocol(Struct, frozen=True, forbid_unknown_fields=True):
+    """A parameter that the framework, or a wrapper, fills by its name.
+
+    ``effect`` is what comes of nobody reading it. With ``inferred``, the code that asks the
+    signature of the served class for it, it is a promise there too.
+    """
+
+    name: str
+    effect: str
+    severity: Severity | None = None
+    inferred: Anchor | None = None
+
+
+class UsesRule(Rule, frozen=True, kw_only=True, tag="uses"):
+    """A forward that declares a parameter of the protocol reads it.
+
+    ``message`` may use ``{name}`` and ``{owner}``, the class that ignores it.
+    """
+
+    parameters: tuple[Protocol, ...]
+
+
+class DispatchesRule(Rule, frozen=True, kw_only=True, tag="dispatches"):
+    """Layers go to a runner that knows their class, and whose recipe for it they can serve.
+
+    ``message`` may use ``{layers}``, ``{runner}`` and ``{how}``.
+    """
+
+
+class ProvidesRule(Rule, frozen=True, kw_only=True, tag="provides"):
+    """A class that declares a capability of the profile has what the framework reads of it.
+
+    ``message`` may use ``{name}``, ``{declares}``, ``{needs}`` and ``{reader}``.
+    """
+
+
+class ParityRule(Rule, frozen=True, kw_only=True, tag="parity"):
+    """Sites that run the same layers give them the same. ``message`` may use ``{how}``."""
+
+
+class InvokesRule(Rule, frozen=True, kw_only=True, tag="invokes"):
+    """Modules are entered by a call. ``message`` may use ``{how}`` and ``{modules}``."""
+
+
 class ShapeRule(Rule, frozen=True, kw_only=True, tag="shape"):
     """What a model returns fits how its callers unpack it.
 
@@ -142,6 +226,13 @@ AnyRule: TypeAlias = (
     | ReadsRule
     | OnceRule
     | PrecedesRule
+    | RelaysRule
+    | GathersRule
+    | UsesRule
+    | DispatchesRule
+    | ProvidesRule
+    | ParityRule
+    | InvokesRule
     | ShapeRule
 )
 

@@ -62,13 +62,11 @@ class OnceForCausalLM(ExampleBase):
         self.start = 0
 
     if is_npu():
-
         # ok: shadowed-hook
         def forward(self, input_ids, positions, forward_batch):
             return self.forward_npu(input_ids, positions, forward_batch)
 
     else:
-
         # ok: shadowed-hook
         def forward(self, input_ids, positions, forward_batch):
             return self.forward_native(input_ids, positions, forward_batch)

@@ -1,0 +1,97 @@
+"""``pathaudit gates``: which flag, variable or config field selects this path?"""
+
+from typing import TYPE_CHECKING, Literal, TextIO, get_args
+
+import click
+
+from pathaudit.cli.options import color_option, means_options, open_inputs, output_option
+from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+
+if TYPE_CHECKING:
+    from pathaudit.decisions import GatesReport
+
+Format = Literal["text", "json"]
+
+EXAMPLES = """
+\b
+Examples:
+  pathaudit gates forward_batch.can_run_tbo
+  pathaudit gates 'not self.pp_group.is_last_rank' --tree ~/src/sglang
+  pathaudit gates self.enable_a2a_moe --in DeepseekV2Model
+  pathaudit gates 'input_embeds is None' --in models/deepseek_v2.py:2207
+  pathaudit gates DeepseekV3ForCausalLM       each condition on its paths
+  pathaudit gates Qwen3MoeForCausalLM.forward_split_prefill
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("what", metavar="CONDITION | ENTRY")
+@click.option(
+    "--tree", metavar="TREE", help="A directory that holds the package, not the installed one."
+)
+@click.option(
+    "--in",
+    "within",
+    metavar="WHERE",
+    default="",
+    help="Where the condition stands: a file, FILE:LINE, a class or a method.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(get_args(Format)),
+    default="text",
+    show_default=True,
+    help="The form of the answer.",
+)
+@output_option("answer")
+@means_options
+@color_option
+def gates(
+    what: str,
+    *,
+    tree: str | None,
+    within: str,
+    form: Format,
+    output: str | None,
+    color: Color,
+    jobs: int | None,
+    no_cache: bool,
+) -> None:
+    """Say which settings decide a condition, and show the way there.
+
+    CONDITION is an expression as the code has it; ENTRY is a class that the framework serves, or
+    one of its methods, of which each condition is answered. What is known of a predicate comes
+    first, with the code that proves it; anything else is traced backwards through the code to the
+    nearest flag, environment variable or config field. Nothing is guessed from similar names:
+    what is not found is called decided at run time, or not resolved.
+    """
+    if output is not None:
+        check_output(output)
+    report = _ask(what, tree, within, jobs=jobs, cached=not no_cache)
+
+    def render(out: TextIO) -> None:
+        _render(report, out, form, color)
+
+    write_report(output, render)
+
+
+def _ask(
+    what: str, tree: str | None, within: str, *, jobs: int | None, cached: bool
+) -> "GatesReport":
+    from pathaudit.audit import gates_of
+    from pathaudit.cli.progress import means_of_work
+
+    source, ruleset = open_inputs(tree)
+    with means_of_work(jobs=jobs, cached=cached, quiet=True) as means:
+        return gates_of(source, ruleset, what, within=within, means=means)
+
+
+def _render(report: "GatesReport", out: TextIO, form: Format, color: Color) -> None:
+    from pathaudit.reporters import gates as text
+    from pathaudit.reporters import json
+
+    if form == "text":
+        text.render(report, out, width=columns(out), color=wants_color(color, out))
+    else:
+        json.render(report, out)
