@@ -16,6 +16,8 @@ import platformdirs
 
 # The wheel of each release that tests name, by its SHA-256.
 WHEELS = {
+    "0.5.7": "b77f9e5ca5a2ab19b3efba725958fc4de20ba97880e383738c695e8611b51100",
+    "0.5.14": "4fe16056b45c8aca00f5f90ceb174dc3a62a3f5dccf159c791370795cd00fc99",
     "0.5.9": "8a936c4d25fea605f44254e533cff2144c73ceffbc1f8738aba393461bbb64d1",
     "0.5.10": "ac8855a5d57dac8831fee526bca5212f1ae451f378e2ab08b3baecbc4deb4076",
     "0.5.11": "fe0748beaff218d3e16c9018a5e19f018db06fc3c7ac4f90d2f93da1cf074b6f",
