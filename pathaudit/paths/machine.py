@@ -25,7 +25,7 @@ from pathaudit.paths.walking import last_name
 
 CALL_DEPTH = 8
 STATES = 400
-STEPS = 12_000
+STEPS = 8_000
 
 
 class BudgetExceeded(Exception):  # noqa: N818 - no error: the answer is "unknown"
