@@ -82,9 +82,9 @@ def _finding(rule: Rule, faults: list[Fault], ordinals: dict[str, int]) -> Findi
         witness=(),
         steps=fault.steps,
         paths=tuple(_proofs(fault)),
-        features=_union(item.features for item in faults),
+        features=union_of(item.features for item in faults),
         receivers=(),
-        entries=_union(item.architectures for item in faults),
+        entries=union_of(item.architectures for item in faults),
         siblings=(),
         controls=(),
         effect=fault.effect or rule.effect,
@@ -107,7 +107,8 @@ def _proofs(fault: Fault) -> Iterator[PathReport]:
         )
 
 
-def _union(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+def union_of(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """All names of several groups, sorted."""
     return tuple(sorted({name for part in parts for name in part}))
 
 

@@ -12,7 +12,13 @@ from pathaudit.check.bounds_loops import Asking, askings, missing_operand
 from pathaudit.check.bounds_offsets import Meaning, meanings_of, unusual
 from pathaudit.check.bounds_stages import Spanned, judge_stages
 from pathaudit.check.places import region_of
-from pathaudit.check.subjects import FEATURES, Subject, find_entries, find_layer_subjects
+from pathaudit.check.subjects import (
+    FEATURES,
+    Subject,
+    find_entries,
+    find_layer_subjects,
+    find_targets,
+)
 from pathaudit.index import ClassRef, Index
 from pathaudit.ruleset import BoundsRule, Rule
 from pathaudit.work import Stage, Work
@@ -60,7 +66,7 @@ def _check_stages(work: Work, rule: BoundsRule, entry: str | None) -> Answer:
 
 def _check_offsets(work: Work, rule: BoundsRule, entry: str | None) -> Answer:
     """What is usual is asked of all served classes, whichever is judged."""
-    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
+    served = find_targets(work)
     features = work.run(FEATURES, served)
     armed = [ref for ref, found in zip(served, features, strict=True) if found]
     meanings = [item for found in work.run(MEANINGS, armed) for item in found]

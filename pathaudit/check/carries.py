@@ -9,7 +9,7 @@ from pathaudit.check.answer import Answer, Fault, merge_faults
 from pathaudit.check.carries_follow import Follower, TooMany
 from pathaudit.check.carries_values import Course, Loss, Thing
 from pathaudit.check.gating import gate_of
-from pathaudit.check.subjects import FEATURES, find_entries
+from pathaudit.check.subjects import FEATURES, find_targets
 from pathaudit.index import ClassRef, Feature, Index, Instance, Write
 from pathaudit.index.features import LISTED, TRUE
 from pathaudit.paths import ask
@@ -40,7 +40,7 @@ class Carried(Struct, frozen=True):
 
 def check_carries(work: Work, rule: CarriesRule, entry: str | None) -> Answer:
     """Judge the rule on every served class of a tree, or on one."""
-    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
+    served = find_targets(work)
     features = dict(zip(served, work.run(FEATURES, served), strict=True))
     switches = _switches(features.values())
     asked = [ref for ref in served if entry in (None, ref.name)]

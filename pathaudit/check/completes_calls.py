@@ -8,7 +8,7 @@ from itertools import takewhile
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.check.completes_layers import Run, region_of, resolve, run_layer
+from pathaudit.check.completes_layers import Run, resolve, run_layer
 from pathaudit.check.completes_tests import Tests
 from pathaudit.check.completes_values import (
     COLLECTION,
@@ -26,6 +26,7 @@ from pathaudit.check.completes_values import (
     reduced,
     union,
 )
+from pathaudit.check.places import region_in
 from pathaudit.index import FunctionOutline, FunctionRef, Index, Instance
 from pathaudit.index.resolve import ClassRef
 from pathaudit.index.syntax import dotted_name, parameters
@@ -124,7 +125,7 @@ class Calls(Tests, ABC):
     ) -> None:
         """Keep a read of outputs; several visits of a place are one read."""
         outline = self.index.modules.outline(frame.ref.file)
-        region = region_of(outline.lines if outline else [], node)
+        region = region_in(outline.lines if outline else [], node)
         bare = any(not item.folded for item in found)
         owed = any(item.owed for item in found)
         key = (frame.ref.file, region, kind)

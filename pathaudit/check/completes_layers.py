@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from pathaudit import ir
 from pathaudit.check.completes_values import OTHER, Output, Plain, Several, Values, union
+from pathaudit.check.places import region_in
 from pathaudit.index import FunctionOutline, FunctionRef, Index, Instance
 from pathaudit.index.resolve import ClassRef
 from pathaudit.index.syntax import dotted_name
@@ -153,7 +154,7 @@ def _marked(index: Index, file: str, function: FunctionOutline) -> Iterator[tupl
                 continue
         off = isinstance(value, ast.Constant) and not value.value
         if mark in marks and not off:
-            yield name, region_of(lines, node)
+            yield name, region_in(lines, node)
 
 
 def _returned_calls(function: FunctionOutline, returned: frozenset[str]) -> Iterator[ast.Call]:
@@ -182,20 +183,3 @@ def resolve(
             return symbol if isinstance(symbol, FunctionRef) else None
         case _:
             return None
-
-
-def region_of(lines: list[str], node: ast.expr | ast.stmt) -> ir.Region:
-    """Where a node of a file stands."""
-    last = node.end_lineno or node.lineno
-    return ir.Region(
-        node.lineno,
-        _column(lines, node.lineno, node.col_offset),
-        last,
-        _column(lines, last, node.end_col_offset or 0),
-    )
-
-
-def _column(lines: list[str], line: int, byte: int) -> int:
-    """``ast`` counts UTF-8 bytes, regions count characters."""
-    text = lines[line - 1] if 0 < line <= len(lines) else ""
-    return byte if text.isascii() else len(text.encode()[:byte].decode(errors="ignore"))

@@ -1,6 +1,7 @@
 """How a path is told: its condition in the fewest literals, witness values, steps, proof."""
 
 import re
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -98,9 +99,12 @@ def proof_of(case: Case) -> str:
         return "no setter of the served class arms the feature"
     if case.reach is Reach.GATED:
         return case.judged.gate.proof
-    if case.reach is not Reach.BLOCKED:
-        return ""
-    raised = [step for step in case.steps if step.kind == "raise"]
+    return refusal_of(case.steps) if case.reach is Reach.BLOCKED else ""
+
+
+def refusal_of(steps: Iterable[TrailStep]) -> str:
+    """What raises on a path before a layer runs, and where."""
+    raised = [step for step in steps if step.kind == "raise"]
     if not raised:
         return "every path raises before a layer runs"
     step = raised[-1]

@@ -14,7 +14,7 @@ from pathaudit import ir
 from pathaudit.check.answer import Answer, Fault, merge_faults
 from pathaudit.check.reads_held import HELD, Held
 from pathaudit.check.reads_loads import forward_methods, loads_of
-from pathaudit.check.subjects import FEATURES, find_entries
+from pathaudit.check.subjects import FEATURES, find_targets
 from pathaudit.index import ClassRef, Feature, Index
 from pathaudit.index.features import LISTED, TRUE
 from pathaudit.index.syntax import dotted_name
@@ -57,7 +57,7 @@ class Missing(Struct, frozen=True):
 
 def check_forwards(work: Work, rule: ForwardsRule, entry: str | None) -> Answer:
     """Judge the rule on every served class that is no draft, or on one."""
-    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
+    served = find_targets(work)
     features = work.run(FEATURES, served)
     switches = _switches(item for found in features for item in found)
     held = work.run(HELD, served)

@@ -14,7 +14,7 @@ from pathaudit.check.gathers_rows import Place, Rows
 from pathaudit.check.places import region_of
 from pathaudit.check.relays_collected import Collections
 from pathaudit.check.relays_layers import Loops
-from pathaudit.check.subjects import FEATURES, OWNERS, find_entries
+from pathaudit.check.subjects import FEATURES, OWNERS, find_targets
 from pathaudit.index import FunctionRef, Index, Instance
 from pathaudit.ir import Region
 from pathaudit.paths import ask
@@ -56,8 +56,7 @@ class Looked(Struct, frozen=True):
 
 def check_gathers(work: Work, rule: GathersRule, entry: str | None) -> Answer:
     """Judge the models that collect for a feature, of a tree or of one served class."""
-    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
-    asked = [ref for ref in served if entry in (None, ref.name)]
+    asked = find_targets(work, entry)
     groups: dict[Asked, dict[str, set[str]]] = {}
     for features, owners in zip(work.run(FEATURES, asked), work.run(OWNERS, asked), strict=True):
         names = tuple(sorted({write.name for item in features for write in item.writes}))

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from pathaudit import ir
+from pathaudit.check.answer import union_of
 from pathaudit.check.explain import (
     REACH_ORDER,
     Case,
@@ -104,9 +105,9 @@ def _finding(
         witness=paths[0].witness,
         steps=paths[0].steps,
         paths=tuple(paths),
-        features=_union(subject.setters for subject in subjects),
+        features=union_of(subject.setters for subject in subjects),
         receivers=_receivers(told),
-        entries=_union(subject.entries for subject in subjects),
+        entries=union_of(subject.entries for subject in subjects),
         siblings=siblings,
         controls=(),
         why=rule.why,
@@ -166,10 +167,6 @@ def _deaf(case: Case) -> list[str]:
     place = (case.run.file, case.run.region)
     found = [x.methods for x in case.judged.deaf if (x.file, x.region) == place]
     return list(found[0]) if found else []
-
-
-def _union(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(sorted({name for part in parts for name in part}))
 
 
 def _fingerprint(rule: CoversRule, run: Run, ordinals: dict[str, int]) -> str:

@@ -14,7 +14,7 @@ from pathaudit.check.reads_armed import Unread, find_unread
 from pathaudit.check.reads_dead import Seen, find_seen
 from pathaudit.check.reads_held import HELD, Held
 from pathaudit.check.reads_idle import IDLE, Idle, running_methods
-from pathaudit.check.subjects import FEATURES, find_entries
+from pathaudit.check.subjects import FEATURES, find_targets
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index
 from pathaudit.index.features import LISTED, TRUE
 from pathaudit.results import Reach, Step
@@ -41,7 +41,7 @@ class Looked(Struct, frozen=True):
 
 def check_reads(work: Work, rule: ReadsRule, entry: str | None) -> Answer:
     """Judge the rule on every served class; what any of them arms is alive for all."""
-    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
+    served = find_targets(work)
     features = [item for found in work.run(FEATURES, served) for item in found]
     switches = _switches(work.profile, features)
     held = work.run(HELD, served)

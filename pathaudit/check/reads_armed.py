@@ -6,8 +6,9 @@ from msgspec import Struct
 
 from pathaudit import ir
 from pathaudit.check.effects import unpacking_method
+from pathaudit.check.places import region_in
 from pathaudit.check.reads_held import Held
-from pathaudit.check.reads_loads import Load, forward_methods, helper_loads, loads_of, region_of
+from pathaudit.check.reads_loads import Load, forward_methods, helper_loads, loads_of
 from pathaudit.check.reads_stores import defines, stores_in
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Write
 from pathaudit.index.features import ANYTHING, LISTED
@@ -163,7 +164,7 @@ def _store(
         return None
     stores = stores_in(index, found[0], names)
     node = next((store.node for store in stores), found[1].node.body[0])
-    return found[0], region_of(node, outline.lines)
+    return found[0], region_in(outline.lines, node)
 
 
 # ---- what happens then ------------------------------------------------------------------------

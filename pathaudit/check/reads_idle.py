@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from pathaudit import ir
+from pathaudit.check.places import region_in
 from pathaudit.check.reads_held import Held
-from pathaudit.check.reads_loads import forward_methods, region_of
+from pathaudit.check.reads_loads import forward_methods
 from pathaudit.check.reads_stores import is_off, text_of
 from pathaudit.index import ClassRef, FunctionRef, Index
 from pathaudit.index.syntax import dotted_name
@@ -43,7 +44,7 @@ def find_idle(index: Index, rule: Rule | None, ref: FunctionRef) -> tuple[Idle, 
         return ()
     verbs = ask(index.profile, rule.collects, (), (), frozenset()).collecting
     found = _idle(index, ref, function.node, verbs)
-    return tuple(Idle(ref, region_of(node, outline.lines), name) for name, node in found)
+    return tuple(Idle(ref, region_in(outline.lines, node), name) for name, node in found)
 
 
 def _idle(

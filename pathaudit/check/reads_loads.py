@@ -2,11 +2,11 @@
 
 import ast
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 from msgspec import Struct
 
 from pathaudit import ir
+from pathaudit.check.places import region_in
 from pathaudit.check.reads_stores import mentions, receiver_of
 from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index, Symbol
 from pathaudit.index.syntax import dotted_name
@@ -50,10 +50,10 @@ def _loads(
     receiver = receiver_of(index, ref, function)
     for node in ast.walk(function.node):
         found = _loaded(node)
-        if found is not None and found[1] in names:
+        if isinstance(node, ast.expr) and found is not None and found[1] in names:
             base, name = found
             own = isinstance(base, ast.Name) and base.id == receiver
-            yield Load(ref, region_of(node, lines), name, own)
+            yield Load(ref, region_in(lines, node), name, own)
 
 
 def _loaded(node: ast.AST) -> tuple[ast.expr, str] | None:
@@ -64,25 +64,6 @@ def _loaded(node: ast.AST) -> tuple[ast.expr, str] | None:
             return base, name
         case _:
             return None
-
-
-def region_of(node: ast.AST, lines: list[str]) -> ir.Region:
-    """Where an expression or statement stands; ``ast`` counts bytes, a region characters."""
-    if not isinstance(node, ast.expr | ast.stmt):
-        raise AssertionError("what has no place cannot be reported")
-    last = node.end_lineno or node.lineno
-    end = node.end_col_offset or node.col_offset
-    return ir.Region(
-        node.lineno,
-        _characters(lines[node.lineno - 1], node.col_offset),
-        last,
-        _characters(lines[last - 1], end),
-    )
-
-
-@lru_cache(maxsize=256)
-def _characters(line: str, column: int) -> int:
-    return len(line.encode()[:column].decode(errors="replace"))
 
 
 def helper_loads(

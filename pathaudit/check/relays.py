@@ -16,7 +16,7 @@ from pathaudit.check.relays_collected import Collections
 from pathaudit.check.relays_layers import Loops, Run
 from pathaudit.check.relays_results import Layers
 from pathaudit.check.relays_stage import Exit, Kinds, Stage, State
-from pathaudit.check.subjects import FEATURES, OWNERS, Owner, find_entries
+from pathaudit.check.subjects import FEATURES, OWNERS, Owner, find_targets
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance
 from pathaudit.index.outline import FunctionOutline
 from pathaudit.index.syntax import parameters
@@ -63,8 +63,7 @@ class Looked(Struct, frozen=True):
 
 def check_relays(work: Work, rule: RelaysRule, entry: str | None) -> Answer:
     """Judge the models that run in stages, of a tree or of one served class."""
-    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
-    asked = [ref for ref in served if entry in (None, ref.name)]
+    asked = find_targets(work, entry)
     staged = [item for item in work.profile.stages.features if work.run(STAGED, [item])[0]]
     allowed = {name: item for item in staged for name in item.setters}
     features = work.run(FEATURES, asked)

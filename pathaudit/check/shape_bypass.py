@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from pathaudit import ir
+from pathaudit.check.explain import refusal_of
 from pathaudit.check.iterations import Blocked, Breach, CoversMonitor
 from pathaudit.conditions import ALWAYS, PathCondition, disjoin, render, simplify
 from pathaudit.index import Feature, Index, Instance
@@ -69,7 +70,8 @@ def find_bypass(
     if monitor.breaches:
         return Bypass(_told(executor, monitor.breaches), Reach.REACHABLE)
     if monitor.stopped:
-        proof = _proof(monitor.stopped[0])
+        trail = monitor.stopped[0].trail
+        proof = refusal_of(trail.steps() if trail else ())
         return Bypass(_told(executor, monitor.stopped), Reach.BLOCKED, proof)
     return None
 
@@ -99,12 +101,3 @@ def _told(executor: Executor, found: Iterable[Breach | Blocked]) -> str:
         condition = executor.points[left].state.condition if left >= 0 else item.condition
         told = condition if told is None else disjoin(told, condition)
     return render(simplify(told or ALWAYS, executor.evaluator.facts), plain)
-
-
-def _proof(item: Blocked) -> str:
-    steps = item.trail.steps() if item.trail else ()
-    raised = [step for step in steps if step.kind == "raise"]
-    if not raised:
-        return "every path raises before a layer runs"
-    step = raised[-1]
-    return f"raises {step.text} at {step.file}:{step.region.line} before a layer runs"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pathaudit.check.answer import union_of
 from pathaudit.check.effects import unpacking_method
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write, compile_globs
 from pathaudit.index.features import LISTED
@@ -77,7 +78,7 @@ def find_subjects(work: Work, entry: str | None = None) -> tuple[tuple[Subject, 
 
     ``entry`` narrows both to one served class.
     """
-    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
+    served = find_targets(work)
     features = dict(zip(served, work.run(FEATURES, served), strict=True))
     writes = (write for found in features.values() for item in found for write in item.writes)
     switches = tuple(sorted({write.name for write in writes if write.kind == LISTED}))
@@ -91,8 +92,7 @@ def find_subjects(work: Work, entry: str | None = None) -> tuple[tuple[Subject, 
 
 def find_owners(work: Work, entry: str | None = None) -> tuple[Owner, ...]:
     """The objects that own layers, of all served classes or of one; drafts left out."""
-    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
-    asked = [ref for ref in served if entry in (None, ref.name)]
+    asked = find_targets(work, entry)
     return tuple(owner for found in work.run(OWNERS, asked) for owner in found)
 
 
@@ -109,15 +109,13 @@ def _find_owners(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Owne
 
 def find_layer_subjects(work: Work, entry: str | None = None) -> tuple[Subject, ...]:
     """The methods of served classes that run decoder layers, whether a feature is on or not."""
-    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
-    asked = [ref for ref in served if entry in (None, ref.name)]
+    asked = find_targets(work, entry)
     return _grouped(x for found in work.run(LAYERED, asked) for x in found)
 
 
 def find_declared(work: Work, rule: CoversRule, entry: str | None = None) -> tuple[Subject, ...]:
     """The methods that run decoder layers of served classes which make the rule's declaration."""
-    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
-    asked = [ref for ref in served if entry in (None, ref.name)]
+    asked = find_targets(work, entry)
     return _grouped(x for found in work.run(DECLARED, asked, rule) for x in found)
 
 
@@ -138,6 +136,13 @@ def find_entries(work: Work) -> tuple[ClassRef, ...]:
     files = filter(compile_globs(work.profile.models).match_file, work.tree.paths)
     naming = work.tree.find(work.profile.entries.variable.encode(), files)
     return tuple(sorted({ref for found in work.run(SERVED, naming) for ref in found}))
+
+
+def find_targets(work: Work, entry: str | None = None) -> tuple[ClassRef, ...]:
+    """The served classes that are no drafts, or those of one name, by file and name."""
+    is_draft = work.profile.is_draft
+    found = (ref for ref in find_entries(work) if not is_draft(ref.name, ref.file))
+    return tuple(ref for ref in found if entry in (None, ref.name))
 
 
 def _find_armed(index: Index, _: AnyRule | None, entry: ClassRef) -> Armed:
@@ -203,18 +208,12 @@ def _unarmed(index: Index, feature: Feature) -> str:
 
 
 def _merge(group: list[Subject]) -> Subject:
-    first = group[0]
-    return Subject(
-        first.root,
-        first.method,
-        first.instance,
-        first.writes,
-        first.stacks,
-        tuple(sorted({name for item in group for name in item.setters})),
-        tuple(sorted({name for item in group for name in item.receivers})),
-        tuple(sorted({name for item in group for name in item.entries})),
-        first.dormant,
-        max(item.unpacking for item in group),
+    return replace(
+        group[0],
+        setters=union_of(item.setters for item in group),
+        receivers=union_of(item.receivers for item in group),
+        entries=union_of(item.entries for item in group),
+        unpacking=max(item.unpacking for item in group),
     )
 
 

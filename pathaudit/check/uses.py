@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from pathaudit.check.answer import Answer, Fault, merge_faults
 from pathaudit.check.places import region_of
-from pathaudit.check.subjects import OWNERS, Owner, find_entries
+from pathaudit.check.subjects import OWNERS, Owner, find_targets
 from pathaudit.index import ClassRef, FunctionRef, Index, Instance
 from pathaudit.index.syntax import dotted_name, parameters
 from pathaudit.ir import Region
@@ -52,8 +52,7 @@ def check_uses(work: Work, rule: UsesRule, entry: str | None) -> Answer:
     """Judge the forwards of a tree, or of one served class; drafts are not asked."""
     asks = dict(zip(rule.parameters, work.run(ASKS, rule.parameters), strict=True))
     inferred = tuple(item.name for item, found in asks.items() if found == _THERE)
-    served = [ref for ref in find_entries(work) if not work.profile.is_draft(ref.name, ref.file)]
-    asked = [ref for ref in served if entry in (None, ref.name)]
+    asked = find_targets(work, entry)
     owners = work.run(OWNERS, asked)
     items = [Served(ref, held, inferred) for ref, held in zip(asked, owners, strict=True)]
     judged = work.run(IGNORED, items, rule)
