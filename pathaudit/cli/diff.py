@@ -17,9 +17,11 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.settings import settings_options
 from pathaudit.cli.status import Status
 
 if TYPE_CHECKING:
+    from pathaudit.config import Kept
     from pathaudit.results.versions import ReportDiff
     from pathaudit.sources import SourceTree
 
@@ -51,7 +53,7 @@ Examples:
     show_default=True,
     help="The mildest severity of a new finding that makes the exit status 1.",
 )
-@click.option("--strict", is_flag=True, help="Fail too on what can no longer be decided.")
+@click.option("--strict/--no-strict", help="Fail too on what can no longer be decided.")
 @click.option(
     "--format",
     "form",
@@ -62,6 +64,7 @@ Examples:
 )
 @output_option("report")
 @source_options
+@settings_options
 @means_options
 @click.option("--verbose", is_flag=True, help="List all of everything, also what is unchanged.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
@@ -85,6 +88,7 @@ def diff(
     jobs: int | None,
     no_cache: bool,
     reach: Reach,
+    kept: "Kept",
 ) -> None:
     """Say what changed from one version to another.
 
@@ -99,7 +103,7 @@ def diff(
     started = time.perf_counter()
     if output is not None:
         check_output(output)
-    ruleset = load_rules(chosen, own)
+    ruleset = load_rules(chosen, own, kept)
     trees = [open_tree(target, ruleset, reach._replace(quiet=quiet)) for target in (old, new)]
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         from pathaudit.audit import survey

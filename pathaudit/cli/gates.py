@@ -6,8 +6,10 @@ import click
 
 from pathaudit.cli.options import color_option, means_options, open_inputs, output_option
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.settings import settings_options
 
 if TYPE_CHECKING:
+    from pathaudit.config import Kept
     from pathaudit.decisions import GatesReport
 
 Format = Literal["text", "json"]
@@ -46,6 +48,7 @@ Examples:
 )
 @output_option("answer")
 @means_options
+@settings_options
 @color_option
 def gates(
     what: str,
@@ -57,6 +60,7 @@ def gates(
     color: Color,
     jobs: int | None,
     no_cache: bool,
+    kept: "Kept",
 ) -> None:
     """Say which settings decide a condition, and show the way there.
 
@@ -68,7 +72,7 @@ def gates(
     """
     if output is not None:
         check_output(output)
-    report = _ask(what, tree, within, jobs=jobs, cached=not no_cache)
+    report = _ask(what, tree, within, kept=kept, jobs=jobs, cached=not no_cache)
 
     def render(out: TextIO) -> None:
         _render(report, out, form, color)
@@ -77,12 +81,18 @@ def gates(
 
 
 def _ask(
-    what: str, tree: str | None, within: str, *, jobs: int | None, cached: bool
+    what: str,
+    tree: str | None,
+    within: str,
+    *,
+    kept: "Kept",
+    jobs: int | None,
+    cached: bool,
 ) -> "GatesReport":
     from pathaudit.audit import gates_of
     from pathaudit.cli.progress import means_of_work
 
-    source, ruleset = open_inputs(tree)
+    source, ruleset = open_inputs(tree, kept=kept)
     with means_of_work(jobs=jobs, cached=cached, quiet=True) as means:
         return gates_of(source, ruleset, what, within=within, means=means)
 

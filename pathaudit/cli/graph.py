@@ -12,8 +12,10 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.settings import settings_options
 
 if TYPE_CHECKING:
+    from pathaudit.config import Kept
     from pathaudit.results import GraphView
     from pathaudit.ruleset import Ruleset
     from pathaudit.sources import SourceTree
@@ -57,6 +59,7 @@ Examples:
 )
 @output_option("graph")
 @source_options
+@settings_options
 @color_option
 def graph(
     entry: str,
@@ -67,6 +70,7 @@ def graph(
     only: str,
     output: str | None,
     reach: Reach,
+    kept: "Kept",
     color: Color,
 ) -> None:
     """Show which code runs the layers of a served class.
@@ -78,7 +82,7 @@ def graph(
     """
     if output is not None:
         check_output(output)
-    source, ruleset = open_inputs(tree, reach=reach)
+    source, ruleset = open_inputs(tree, reach, kept)
     view = _draw(source, ruleset, entry, only, depth)
 
     def render(out: TextIO) -> None:

@@ -15,10 +15,12 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.settings import settings_options
 from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from pathaudit.audit import Means
+    from pathaudit.config import Kept
     from pathaudit.history import Judged
     from pathaudit.results import Severity
     from pathaudit.results.versions import Bisection, History, State, Trace, Turn
@@ -75,6 +77,7 @@ Examples:
 )
 @output_option("table")
 @source_options
+@settings_options
 @means_options
 @color_option
 def history(
@@ -93,6 +96,7 @@ def history(
     jobs: int | None,
     no_cache: bool,
     reach: Reach,
+    kept: "Kept",
 ) -> None:
     """Follow the rules through versions.
 
@@ -108,7 +112,7 @@ def history(
         check_output(output)
     rule = _only_rule(chosen, entry)
     found = _targets(targets, tags, since, reach)
-    ruleset = load_rules(chosen, own)
+    ruleset = load_rules(chosen, own, kept)
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=False) as means:
         work = _Work(ruleset, reach, means, Severity(fail_on))
         judged = [work.judge(target) for target in found]

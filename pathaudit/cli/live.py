@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 import click
 
-from pathaudit.cli.options import color_option, load_rules, means_options, output_option
+from pathaudit.cli.options import color_option, load_all_rules, means_options, output_option
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.settings import settings_options
 from pathaudit.cli.status import Status
 
 if TYPE_CHECKING:
+    from pathaudit.config import Kept
     from pathaudit.results.live import LiveReport
     from pathaudit.ruleset import Ruleset
     from pathaudit.sources import SourceTree
@@ -50,7 +52,8 @@ Examples:
 )
 @output_option("answer")
 @means_options
-@click.option("--strict", is_flag=True, help="Fail too where it is not known.")
+@settings_options
+@click.option("--strict/--no-strict", help="Fail too where it is not known.")
 @click.option("--verbose", is_flag=True, help="Show all arguments that are stated.")
 @color_option
 @click.pass_context
@@ -68,6 +71,7 @@ def live(
     output: str | None,
     jobs: int | None,
     no_cache: bool,
+    kept: "Kept",
     strict: bool,
     verbose: bool,
     color: Color,
@@ -92,7 +96,7 @@ def live(
         draft_config=draft_config,
         version=stated,
     )
-    rules = load_rules(("skipped-aux-capture",), ())
+    rules = load_all_rules(kept, ("skipped-aux-capture",))
     source = _source(tree, rules, needed=config is not None)
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=False) as means:
         report = live(question, source, rules, means=means)

@@ -4,6 +4,7 @@ import time
 from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, get_args
 
 import click
+from click.core import ParameterSource
 
 from pathaudit.cli.baselines import Baselines, baseline_options
 from pathaudit.cli.excerpts import excerpts
@@ -19,10 +20,12 @@ from pathaudit.cli.options import (
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
 from pathaudit.cli.served import served_class
+from pathaudit.cli.settings import settings_options
 from pathaudit.cli.status import Status
 from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathaudit.config import Kept
     from pathaudit.results import EntryReport, Report
     from pathaudit.sources import SourceTree
 
@@ -73,7 +76,7 @@ Examples:
     show_default=True,
     help="The mildest severity that makes the exit status 1.",
 )
-@click.option("--strict", is_flag=True, help="Fail too on what could not be judged.")
+@click.option("--strict/--no-strict", help="Fail too on what could not be judged.")
 @click.option(
     "--format",
     "form",
@@ -86,6 +89,7 @@ Examples:
 @source_options
 @means_options
 @baseline_options
+@settings_options
 @click.option("--verbose", is_flag=True, help="Show what holds and where, and all gaps, too.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
 @color_option
@@ -103,6 +107,7 @@ def scan(
     form: Format,
     output: str | None,
     known: Baselines,
+    kept: "Kept",
     verbose: bool,
     quiet: bool,
     color: Color,
@@ -127,11 +132,13 @@ def scan(
     known.read()
     if config is not None:
         entry = _only_entry(entry, served_class(config))
-    ruleset = load_rules(chosen, own)
-    source, files = open_targets(targets, ruleset, reach._replace(quiet=quiet))
+    ruleset = load_rules(chosen, own, kept)
+    reach = _reach(context, targets, reach)._replace(quiet=quiet)
+    source, files = open_targets(targets or _settled_tree(kept), ruleset, reach)
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         report = audit(source, ruleset, entry=entry, files=files, means=means)
-    report = known.use(report, source, whole=entry is None and not files)
+    whole = entry is None and not files and not ruleset.policy.entries
+    report = known.use(report, source, whole=whole, policy=ruleset.policy)
 
     def render(out: TextIO) -> None:
         shown = Shown(verbose, entry is not None, color, started)
@@ -146,6 +153,18 @@ def _only_entry(entry: str | None, named: str) -> str:
     if entry not in (None, named):
         raise UsageError(f"--entry is {entry}, and --config names {named}", "give one of them")
     return named
+
+
+def _settled_tree(kept: "Kept") -> tuple[str, ...]:
+    """The tree that settings name, if no other is."""
+    return (kept.settings.tree,) if kept.settings.tree is not None else ()
+
+
+def _reach(context: click.Context, targets: tuple[str, ...], reach: Reach) -> Reach:
+    """What the settings lay over a tree is not laid over that of files, which are as they are."""
+    by_default = context.get_parameter_source("overlay") is ParameterSource.DEFAULT_MAP
+    files = any(target.endswith(".py") for target in targets)
+    return reach._replace(overlay=None) if files and by_default else reach
 
 
 def _render(source: "SourceTree", report: "Report", out: TextIO, shown: Shown | None) -> None:

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from pathaudit.reporters.changes import unexplained
 from pathaudit.reporters.escaping import visible
-from pathaudit.reporters.phrases import counted, word_of
+from pathaudit.reporters.phrases import counted, left_out_phrases, word_of
 from pathaudit.reporters.timeline import cell_of
 from pathaudit.results import Finding, Severity, Source, fails
 from pathaudit.results.versions import History, Kept, ReportDiff, Trace, Variant, VariantChange
@@ -66,6 +66,7 @@ def _lines(diff: ReportDiff) -> Iterator[str]:
         f"changed, {counts.unchanged} unchanged; {counted(counts.undecided, 'verdict')} became "
         f"unknown; {counted(counts.variants, 'way')} to run layers changed."
     )
+    yield from (f"{phrase}." for phrase in left_out_phrases(diff.left_out))
     yield ""
     found = ("", "rule", "place", "method", "what")
     yield from _table("Added", found, [_finding(x.finding) for x in diff.added])

@@ -1,7 +1,7 @@
 """Short phrases that say one thing of a result: a place, a condition, a few names, a count."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.terminal import GLUE, PATH_LENGTH, cut
@@ -17,6 +17,7 @@ from pathaudit.results import (
     Source,
     Verdict,
 )
+from pathaudit.results.settings import LeftOut
 
 _NAMES = 3
 REACHES = {
@@ -84,3 +85,11 @@ def source_name(source: Source) -> str:
     if version is None or re.search(rf"(?<![\w.]){re.escape(version)}(?![\w.])", label):
         return label
     return f"{label} (version{GLUE}{visible(version)})"
+
+
+def left_out_phrases(left: LeftOut | None) -> Iterator[str]:
+    """What the settings leave out; said even where that is nothing, if they exclude files."""
+    if left is not None:
+        findings, gaps = counted(left.findings, "finding"), counted(left.gaps, "gap")
+        entries = counted(left.entries, "entry", "entries")
+        yield f"left out by `exclude`: {findings}, {entries}, {gaps}"

@@ -16,6 +16,7 @@ from pathaudit.reporters.phrases import (
     REACHES,
     counted,
     layers_run,
+    left_out_phrases,
     listed,
     place_of,
     source_name,
@@ -214,6 +215,7 @@ def _summary(report: Report, page: Page, seconds: float | None) -> Iterator[Line
         f"{counts.violated} violated, {counts.unknown} unknown",
         f"{counts.suppressed} suppressed",
         counted(counts.gaps, "gap"),
+        *left_out_phrases(report.left_out),
     ]
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")
@@ -223,6 +225,11 @@ def _summary(report: Report, page: Page, seconds: float | None) -> Iterator[Line
     if report.inert:
         lead = (("warning", "Nothing to look at in this tree for:"), ("", " "))
         yield from hanging(lead, ", ".join(map(visible, report.inert)), 2, page)
+
+
+def _leaves_out(report: Report) -> bool:
+    left = report.left_out
+    return left is not None and bool(left.findings or left.entries or left.gaps)
 
 
 def _uncovered(gaps: Sequence[Gap], page: Page) -> Iterator[Line]:
@@ -252,6 +259,6 @@ def _lead(report: Report) -> Styled:
         return "good", "No audited path depends on these files"
     if not counts.sites:
         return "warning", "Nothing was judged"
-    if counts.holds < counts.sites or counts.gaps:
+    if counts.holds < counts.sites or counts.gaps or _leaves_out(report):
         return "good", "No findings"
     return "good", "Every path holds"
