@@ -6,6 +6,15 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 import click
 
 from pathaudit.cli.excerpts import excerpts
+from pathaudit.cli.manual import (
+    FILES,
+    FINDINGS_FAIL,
+    TREE_FORMS,
+    VARIABLES,
+    Command,
+    Manual,
+    documented,
+)
 from pathaudit.cli.options import (
     Reach,
     color_option,
@@ -28,17 +37,31 @@ if TYPE_CHECKING:
 Format = Literal["text", "json", "markdown"]
 FailOn = Literal["error", "warning", "note", "never"]
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit diff sglang sglang==0.5.23        the installed one, and a release
-  pathaudit diff sglang==0.5.6 sglang==0.5.23 --entry DeepseekV3ForCausalLM
-  pathaudit diff git:v0.5.6 git:HEAD --repo ~/src/sglang
-  pathaudit diff ~/old ~/new --format markdown --output comment.md
-"""
+MANUAL = Manual(
+    text="""
+    Findings are known again by their fingerprint, or by resemblance where a class was renamed or
+    moved, which is said. Beside them it tells which verdicts became unknown, which ways to run
+    layers appeared or vanished, and where layers no longer come with an event. Findings that fail
+    a scan of NEW and do not fail one of OLD make the exit status 1.
+    """,
+    arguments=(
+        ("OLD, NEW", "Two trees, each of them as TREE here."),
+        TREE_FORMS,
+    ),
+    examples=(
+        ("pathaudit diff sglang sglang==0.5.23", "the installed one, and a release"),
+        ("pathaudit diff sglang==0.5.6 sglang==0.5.23 --entry DeepseekV3ForCausalLM", ""),
+        ("pathaudit diff git:v0.5.6 git:HEAD --repo ~/src/sglang", "two revisions"),
+        ("pathaudit diff ~/old ~/new --format markdown --output comment.md", ""),
+    ),
+    statuses=FINDINGS_FAIL,
+    variables=VARIABLES,
+    files=FILES,
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("old")
 @click.argument("new")
 @click.option(
@@ -90,14 +113,7 @@ def diff(
     reach: Reach,
     kept: "Kept",
 ) -> None:
-    """Say what changed from one version to another.
-
-    OLD and NEW are trees as for scan. Findings are known again by their fingerprint, or by
-    resemblance where a class was renamed or moved, which is said. Beside them it tells which
-    verdicts became unknown, which ways to run layers appeared or vanished, and where layers no
-    longer come with an event. Findings that fail a scan of NEW and do not fail one of OLD make
-    the exit status 1.
-    """
+    """Say what changed from one version to another."""
     from pathaudit.cli.progress import means_of_work
 
     started = time.perf_counter()

@@ -4,29 +4,47 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pathaudit.cli.manual import (
+    SETTINGS_FILES,
+    SETTINGS_VARIABLE,
+    WIDTH_VARIABLE,
+    Command,
+    Manual,
+    documented,
+)
 from pathaudit.cli.options import load_all_rules
 from pathaudit.cli.settings import settings_options
 
 if TYPE_CHECKING:
     from pathaudit.config import Kept
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit explain skipped-aux-capture
-  pathaudit rules list                        which rules there are
-"""
+MANUAL = Manual(
+    text="""
+    The example is part of the labelled file that the rule is tested with: a finding stands below
+    each comment that says `expect`. What your settings make of the rule is said, too.
+    """,
+    arguments=(
+        (
+            "RULE",
+            "An id such as skipped-aux-capture, also of a rule of your own that the settings name, "
+            "or of a remark about comments, such as unused-allow.",
+        ),
+    ),
+    examples=(
+        ("pathaudit explain skipped-aux-capture", ""),
+        ("pathaudit rules list", "which rules there are"),
+    ),
+    variables=(SETTINGS_VARIABLE, WIDTH_VARIABLE),
+    files=(SETTINGS_FILES,),
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("rule")
 @settings_options
 def explain(rule: str, *, kept: "Kept") -> None:
-    """Say what a rule finds, why that is bad, and what to do instead.
-
-    RULE is an id such as skipped-aux-capture. The example is part of the labelled file that the
-    rule is tested with: a finding stands below each comment that says `expect`.
-    """
+    """Say what a rule finds, why that is bad, and what to do instead."""
     from pathaudit.cli.pages import print_page
     from pathaudit.cli.rule_page import remark_lines, rule_lines
     from pathaudit.remarks import REMARKS

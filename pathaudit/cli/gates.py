@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 import click
 
+from pathaudit.cli.manual import FILES, VARIABLES, Command, Manual, documented
 from pathaudit.cli.options import color_option, means_options, open_inputs, output_option
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
 from pathaudit.cli.settings import settings_options
@@ -14,22 +15,39 @@ if TYPE_CHECKING:
 
 Format = Literal["text", "json"]
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit gates forward_batch.can_run_tbo
-  pathaudit gates 'not self.pp_group.is_last_rank' --tree ~/src/sglang
-  pathaudit gates self.enable_a2a_moe --in DeepseekV2Model
-  pathaudit gates 'input_embeds is None' --in models/deepseek_v2.py:2207
-  pathaudit gates DeepseekV3ForCausalLM       each condition on its paths
-  pathaudit gates Qwen3MoeForCausalLM.forward_split_prefill
-"""
+MANUAL = Manual(
+    text="""
+    What is known of a predicate comes first, with the code that proves it; anything else is traced
+    backwards through the code to the nearest flag, environment variable or key of config.json.
+    Nothing is guessed from similar names: what is not found is called decided at run time, or not
+    resolved.
+    """,
+    arguments=(
+        ("CONDITION", "An expression as the code has it; quote it if it has spaces."),
+        (
+            "ENTRY",
+            "A class that the framework serves, or one of its methods: each condition on its "
+            "paths is answered.",
+        ),
+    ),
+    examples=(
+        ("pathaudit gates forward_batch.can_run_tbo", ""),
+        ("pathaudit gates 'not self.pp_group.is_last_rank' --tree ~/src/sglang", ""),
+        ("pathaudit gates self.enable_a2a_moe --in DeepseekV2Model", "where it stands"),
+        ("pathaudit gates 'input_embeds is None' --in models/deepseek_v2.py:2207", ""),
+        ("pathaudit gates DeepseekV3ForCausalLM", "each condition on its paths"),
+        ("pathaudit gates Qwen3MoeForCausalLM.forward_split_prefill", ""),
+    ),
+    variables=VARIABLES,
+    files=FILES,
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("what", metavar="CONDITION | ENTRY")
 @click.option(
-    "--tree", metavar="TREE", help="A directory that holds the package, not the installed one."
+    "--tree", metavar="TREE", help="A tree as for scan, instead of the installed package."
 )
 @click.option(
     "--in",
@@ -62,14 +80,7 @@ def gates(
     no_cache: bool,
     kept: "Kept",
 ) -> None:
-    """Say which settings decide a condition, and show the way there.
-
-    CONDITION is an expression as the code has it; ENTRY is a class that the framework serves, or
-    one of its methods, of which each condition is answered. What is known of a predicate comes
-    first, with the code that proves it; anything else is traced backwards through the code to the
-    nearest flag, environment variable or config field. Nothing is guessed from similar names:
-    what is not found is called decided at run time, or not resolved.
-    """
+    """Say which settings decide a condition, and show the way there."""
     if output is not None:
         check_output(output)
     report = _ask(what, tree, within, kept=kept, jobs=jobs, cached=not no_cache)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 import click
 
+from pathaudit.cli.manual import FILES, TREE_FORMS, VARIABLES, Command, Manual, documented
 from pathaudit.cli.options import (
     Reach,
     color_option,
@@ -30,19 +31,32 @@ Format = Literal["text", "json", "markdown"]
 FailOn = Literal["error", "warning", "note"]
 GIT = "git:"
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit history sglang==0.5.6 sglang==0.5.9 sglang==0.5.12
-  pathaudit history --tags 'v0.5.*' --since v0.5.3 --repo ~/src/sglang
-  pathaudit history sglang==0.4.9 sglang==0.5.6 --rule skipped-aux-capture \\
-      --entry DeepseekV2Model
-  pathaudit history git:v0.5.4 git:v0.5.6 --rule skipped-aux-capture \\
-      --entry DeepseekV2Model           and the commit that broke it
-"""
+MANUAL = Manual(
+    text="""
+    One row a version, in the order given, one column a rule. With --rule and --entry: the versions
+    in which that rule breaks for a class, when it broke and when it was fixed, and between two
+    revisions of a git repository the first commit that did it. The exit status does not depend on
+    the answer.
+    """,
+    arguments=(
+        ("TREE...", "Versions, from the oldest to the newest, each of them as TREE here."),
+        TREE_FORMS,
+    ),
+    examples=(
+        ("pathaudit history sglang==0.5.6 sglang==0.5.9 sglang==0.5.12", ""),
+        ("pathaudit history --tags 'v0.5.*' --since v0.5.3 --repo ~/src/sglang", ""),
+        (
+            "pathaudit history git:v0.5.4 git:v0.5.6 --rule dropped-aux --entry Qwen2Model",
+            "with the commit of each turn",
+        ),
+    ),
+    variables=VARIABLES,
+    files=FILES,
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("targets", metavar="[TREE...]", nargs=-1)
 @click.option("--tags", metavar="GLOB", help="The tags of a git repository, such as 'v0.5.*'.")
 @click.option("--since", metavar="REV", help="Of the tags, none older than this tag or revision.")
@@ -98,13 +112,7 @@ def history(
     reach: Reach,
     kept: "Kept",
 ) -> None:
-    """Follow the rules through versions.
-
-    One row a version, in the order given, one column a rule. With --rule and --entry: the
-    versions in which that rule breaks for a class, when it broke and when it was fixed, and
-    between two revisions of a git repository the first commit that did. The exit status does not
-    depend on the answer.
-    """
+    """Follow the rules through versions."""
     from pathaudit.cli.progress import means_of_work
     from pathaudit.results import Severity
 

@@ -8,6 +8,16 @@ from click.core import ParameterSource
 
 from pathaudit.cli.baselines import Baselines, baseline_options
 from pathaudit.cli.excerpts import excerpts
+from pathaudit.cli.manual import (
+    BASELINE_FILE,
+    FILES,
+    FINDINGS_FAIL,
+    TREE,
+    VARIABLES,
+    Command,
+    Manual,
+    documented,
+)
 from pathaudit.cli.options import (
     Reach,
     color_option,
@@ -42,24 +52,46 @@ class Shown(NamedTuple):
     started: float
 
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit scan                              the installed sglang
-  pathaudit scan ~/src/sglang                 a checkout
-  pathaudit scan git:v0.5.6 --repo ~/src/sglang
-  pathaudit scan sglang==0.5.9                a release, read from its wheel
-  pathaudit scan --with my_models             with models of your own
-  pathaudit scan --entry DeepseekV3ForCausalLM
-  pathaudit scan --config path/to/config.json   the class that serves a model
-  pathaudit scan sglang/srt/models/llama.py   what depends on a file
-  pathaudit scan --format json --output report.json
-  pathaudit scan --fail-on never | less       look, and never fail
-  pathaudit scan --rules ours --rule skipped-tap
-"""
+MANUAL = Manual(
+    text="""
+    A finding says where a path leaves what must happen, on which condition, which layers it
+    concerns and which flags select it. What holds is counted, and shown with --verbose; what
+    could not be judged is called unknown, or a gap. Findings that can be reached and are as severe
+    as --fail-on says fail the run.
+
+    With FILES, only the classes whose paths depend on one of them are audited.
+    """,
+    arguments=(
+        TREE,
+        (
+            "FILES",
+            "Python files of one tree, each ending in .py. The tree is the one that they are in.",
+        ),
+    ),
+    examples=(
+        ("pathaudit scan", "the installed sglang"),
+        ("pathaudit scan ~/src/sglang", "a checkout"),
+        ("pathaudit scan git:v0.5.6 --repo ~/src/sglang", ""),
+        ("pathaudit scan sglang==0.5.9", "a release, read from its wheel"),
+        ("pathaudit scan --with my_models", "with models of your own"),
+        ("pathaudit scan --entry DeepseekV3ForCausalLM", "one served class"),
+        ("pathaudit scan --config model/config.json", "the class that serves a model"),
+        ("pathaudit scan sglang/srt/models/llama.py", "what depends on a file"),
+        ("pathaudit scan --strict --quiet", "in a script: the exit status is all"),
+        ("pathaudit scan --format json --output report.json", ""),
+        ("pathaudit scan --write-baseline known.yaml", "accept what is there today"),
+        ("pathaudit scan --baseline known.yaml", "fail on what is new"),
+        ("pathaudit scan --fail-on never | less", "look, and never fail"),
+        ("pathaudit scan --rules ours --rule skipped-tap", "a rule of your own"),
+    ),
+    statuses=FINDINGS_FAIL,
+    variables=VARIABLES,
+    files=(*FILES, BASELINE_FILE),
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("targets", metavar="[TREE | FILES...]", nargs=-1)
 @click.option(
     "--rule", "chosen", metavar="ID", multiple=True, help="Check only this rule; repeatable."
@@ -115,14 +147,7 @@ def scan(
     jobs: int | None,
     no_cache: bool,
 ) -> None:
-    """Find the paths that break a rule.
-
-    TREE is a directory (a checkout, a site-packages folder, the package itself), a git revision
-    such as git:v0.5.6, a release such as sglang==0.5.9, a wheel or a source archive. Without it the
-    installed package is read. With FILES of a tree, only the classes whose paths depend on one of
-    them are audited. A finding says where the path leaves, on which condition, and which
-    layers it concerns; findings that are reachable and as severe as --fail-on fail the run.
-    """
+    """Find the paths that break a rule."""
     from pathaudit.audit import audit
     from pathaudit.cli.progress import means_of_work
 
