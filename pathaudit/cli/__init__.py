@@ -4,6 +4,8 @@ import click
 
 from pathaudit import __version__
 from pathaudit.cli.cache import cache
+from pathaudit.cli.completion import completion
+from pathaudit.cli.config import config
 from pathaudit.cli.diff import diff
 from pathaudit.cli.explain import explain
 from pathaudit.cli.gates import gates
@@ -53,4 +55,6 @@ main.add_command(gates)
 main.add_command(live)
 main.add_command(explain)
 main.add_command(rules)
+main.add_command(config)
+main.add_command(completion)
 main.add_command(cache)

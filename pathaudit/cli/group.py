@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import click
 
+from pathaudit.cli.completing import complete_values
 from pathaudit.cli.manual import Command
 from pathaudit.cli.status import Status
 from pathaudit.errors import PathAuditError
@@ -13,6 +14,10 @@ from pathaudit.errors import PathAuditError
 
 class Program(Command, click.Group):
     """A group of commands whose users get one line for what they can put right, no traceback."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        complete_values(cmd)
+        super().add_command(cmd, name)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_options(ctx, formatter)

@@ -62,10 +62,12 @@ def settings_options(command: Command) -> Command:
     return cast(Command, file(alone(gathered)))
 
 
-def _read(context: click.Context, parameter: click.Parameter, value: str | None) -> "Kept | None":
+def _read(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> "Kept | str | None":
     """Read the settings, and make them the defaults of what is parsed from here on."""
     if context.resilient_parsing:
-        return None
+        return value  # a shell completes the line, and may look for names there
     from pathaudit.config import Kept, find_settings, load_settings
 
     stated = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE

@@ -15,10 +15,10 @@ class LeftOut(Struct, frozen=True, kw_only=True):
 
 
 class Held(Struct, frozen=True, kw_only=True):
-    """A key of the settings with the values that hold.
+    """A key of the settings with the values that hold; of ``rules``, one rule as ``rules.ID``.
 
     ``origin`` is ``default``, ``file`` (then ``file`` and ``line`` say where), ``command line`` or
-    ``environment``.
+    ``environment``. Without ``values`` nothing is stated, and nothing is meant by default.
     """
 
     key: str
@@ -32,11 +32,14 @@ class SettingsReport(Struct, frozen=True, kw_only=True):
     """All keys with the values that hold, and where these come from.
 
     ``file`` is the file that was found or named, if any; ``looked`` are the folders that were
-    looked in, from the current one upwards. ``environment`` are variables that commands heed.
+    looked in, from the current one upwards. ``checked`` are the rules that a scan checks then, of
+    all that are ``known``. ``environment`` are variables that commands heed.
     """
 
     file: str
     looked: tuple[str, ...]
     keys: tuple[Held, ...]
+    checked: tuple[str, ...]
+    known: tuple[str, ...]
     environment: tuple[Held, ...]
     schema: int = 1

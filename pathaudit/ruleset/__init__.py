@@ -2,6 +2,7 @@
 
 from pathaudit.ruleset.loading import (
     PROFILE_FILE,
+    load_file,
     load_own_rules,
     load_ruleset,
     rules_directory,
@@ -120,6 +121,7 @@ __all__ = [
     "Stages",
     "UsesRule",
     "call_pattern",
+    "load_file",
     "load_own_rules",
     "load_ruleset",
     "rules_directory",
