@@ -338,6 +338,8 @@ COMMANDS = [
     "cache",
     "cache clear",
     "cache info",
+    "completion",
+    "config",
     "diff",
     "explain",
     "gates",
@@ -359,7 +361,7 @@ def test_help_of_every_command(name: str) -> None:
     result = run(*name.split(), "--help")
     assert result.exit_code == 0
     assert result.stdout.startswith("Usage: pathaudit")
-    assert "Examples:" in result.stdout or name in ("", "cache info", "cache clear")
+    assert "Examples:" in result.stdout
     assert all(len(line) <= 80 for line in result.stdout.splitlines())
 
 

@@ -79,7 +79,7 @@ def _remarks_too(context: click.Context, incomplete: str) -> Items:
 def _entries(context: click.Context, incomplete: str) -> Items:
     """Served classes of a tree that is a folder, by a look at the text of its model files."""
     try:
-        return _beginning(set(_served(_tree(context))), incomplete)
+        return _beginning(set(_served(_trees(context))), incomplete)
     except PathAuditError:
         return []
 
@@ -129,14 +129,16 @@ def _kept(context: click.Context) -> "Kept":
         return Kept()
 
 
-def _tree(context: click.Context) -> str | None:
-    """The tree that the command line names so far, or the settings."""
+def _trees(context: click.Context) -> list[str | None]:
+    """The trees that the command line names so far, else that of the settings."""
+    named = (context.params.get(name) for name in ("tree", "new", "old"))
     # While a command line is completed, arguments of any number are not yet parameters.
-    given = (context.params.get("tree"), *(x for x in context.args if not x.startswith("-")))
-    return next(filter(None, given), None) or _kept(context).settings.tree
+    given = [*filter(None, named), *(x for x in context.args if not x.startswith("-"))]
+    return [*given] or [_kept(context).settings.tree]
 
 
-def _served(target: str | None) -> Iterator[str]:
+def _served(targets: list[str | None]) -> Iterator[str]:
+    """Classes of the first tree that is a folder; another takes too long to open for that."""
     from pathaudit.cli.options import FRAMEWORK
     from pathaudit.index.reads import compile_globs
     from pathaudit.ruleset import PROFILE_FILE, Profile, load_file, rules_directory
@@ -144,12 +146,14 @@ def _served(target: str | None) -> Iterator[str]:
     from pathaudit.sources.forms import Form, form_of
 
     profile = load_file(rules_directory() / FRAMEWORK / PROFILE_FILE, Profile, "profile")
-    if form_of(target, profile.package) not in (Form.FOLDER, Form.INSTALLED):
-        return  # a release or a revision takes too long to open for that
-    tree = open_source(target, profile.package)
+    near = (Form.FOLDER, Form.INSTALLED)
+    folders = [target for target in targets if form_of(target, profile.package) in near]
+    if not folders:
+        return
+    tree = open_source(folders[0], profile.package)
     variable = profile.entries.variable
     stated = re.compile(rf"^{re.escape(variable)}\s*=\s*(\[[^]]*\]|[\w ,]+)", re.MULTILINE)
     models = filter(compile_globs(profile.models).match_file, tree.paths)
     for path in tree.find(variable.encode(), list(models)):
         for match in stated.finditer(tree.text(path)):
-            yield from re.findall(r"\w+", match[1])
+            yield from re.findall(r"\w+", re.sub("#.*", "", match[1]))

@@ -71,8 +71,11 @@ MANUAL = Manual(
     show_default=True,
     help="The form of this answer; the key `format` is that of reports.",
 )
+@click.option("--verbose", is_flag=True, help="Show variables of the environment, too.")
 @click.pass_context
-def config(context: click.Context, /, *, kept: "Kept", shape: Format, **_: object) -> None:
+def config(
+    context: click.Context, /, *, kept: "Kept", shape: Format, verbose: bool, **_: object
+) -> None:
     """Say which settings hold, and where they come from."""
     report = _report(context, kept)
 
@@ -82,7 +85,7 @@ def config(context: click.Context, /, *, kept: "Kept", shape: Format, **_: objec
         if shape == "json":
             json.render(report, out)
         else:
-            settings.render(report, out, width=columns(out))
+            settings.render(report, out, width=columns(out), verbose=verbose)
 
     write_report(None, render)
 

@@ -23,15 +23,15 @@ _UNSTATED = {
 }
 
 
-def render(report: SettingsReport, out: TextIO, *, width: int = 80) -> None:
-    """Write what holds to ``out`` in ``width`` columns."""
+def render(report: SettingsReport, out: TextIO, *, width: int = 80, verbose: bool = False) -> None:
+    """Write what holds to ``out`` in ``width`` columns; ``verbose`` adds the environment."""
     encoding = out.encoding or "utf-8"
-    for line in _lines(report, Page({}, max(width, _NARROWEST), verbose=True)):
+    for line in _lines(report, Page({}, max(width, _NARROWEST), verbose=True), verbose):
         text = "".join(text for _, text in line).rstrip()
         out.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
-def _lines(report: SettingsReport, page: Page) -> Iterator[Line]:
+def _lines(report: SettingsReport, page: Page, environment: bool) -> Iterator[Line]:
     yield from _found(report, page)
     yield ()
     yield from _rows(("key", "from", "value"), report.keys, page)
@@ -40,8 +40,9 @@ def _lines(report: SettingsReport, page: Page) -> Iterator[Line]:
     without = f", all but {', '.join(map(visible, left))}" if left else ""
     checked = f"Checks {len(report.checked)} of {counted(len(report.known), 'rule')}{without}"
     yield from hanging((), checked, 2, page)
-    yield ()
-    yield from _rows(("variable", "from", "value"), report.environment, page)
+    if environment:
+        yield ()
+        yield from _rows(("variable", "from", "value"), report.environment, page)
 
 
 def _found(report: SettingsReport, page: Page) -> Iterator[Line]:
@@ -66,7 +67,8 @@ def _rows(heading: tuple[str, str, str], rows: Iterable[Held], page: Page) -> It
 
 
 def _origin(row: Held) -> str:
-    return f"{shown_path(row.file)}:{row.line}" if row.file else row.origin
+    """Where a value comes from; the folder of a file is told above the rows."""
+    return f"{visible(row.file.rpartition('/')[2])}:{row.line}" if row.file else row.origin
 
 
 def _value(row: Held) -> str:
