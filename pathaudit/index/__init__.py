@@ -7,7 +7,7 @@ from functools import cached_property
 from pathaudit.index.features import Feature, Write, follow_setter
 from pathaudit.index.oracle import TypeOracle
 from pathaudit.index.outline import AttributeStore, ClassOutline, FunctionOutline, ModuleOutline
-from pathaudit.index.reads import Outlines, Reads, Search, compile_globs, folders_of, search
+from pathaudit.index.reads import Outlines, Reads, Search, compile_globs, folders_of
 from pathaudit.index.resolve import (
     ClassRef,
     External,
@@ -51,7 +51,6 @@ __all__ = [
     "build_index",
     "compile_globs",
     "folders_of",
-    "search",
 ]
 
 
