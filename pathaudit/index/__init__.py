@@ -188,7 +188,7 @@ class Index:
             and isinstance(node.func, ast.Attribute)
             and node.func.attr in verbs
             and ast.unparse(node.func.value).split(".")[0] == "self"
-            for node in ast.walk(found[1].node)
+            for node in found[1].nodes
         )
 
     def field_names(self, cls: ClassRef) -> tuple[str, ...]:
