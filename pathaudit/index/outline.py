@@ -13,8 +13,10 @@ from pathaudit.index.syntax import (
     Definition,
     appended,
     base_init_call,
+    defaults,
     first_line,
     local_assignments,
+    parameters,
     parse,
     parse_definition,
     returns,
@@ -84,6 +86,16 @@ class FunctionOutline:
     def attributes(self) -> frozenset[str]:
         """Every attribute name that the function mentions."""
         return frozenset(node.attr for node in self.nodes if isinstance(node, ast.Attribute))
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """The names of its parameters, but those of ``*args`` and ``**kwargs``."""
+        return frozenset(parameters(self.node))
+
+    @cached_property
+    def defaults(self) -> dict[str, ast.expr]:
+        """The defaults of its parameters, of those that have one."""
+        return defaults(self.node)
 
     @cached_property
     def locals(self) -> dict[str, list[Assigned]]:

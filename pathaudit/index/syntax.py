@@ -97,17 +97,15 @@ def parameters(node: Definition) -> set[str]:
     return {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
 
 
-def default_of(node: Definition, name: str) -> ast.expr | None:
+def defaults(node: Definition) -> dict[str, ast.expr]:
     arguments = node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     with_default = positional[len(positional) - len(arguments.defaults) :]
-    for item, default in zip(with_default, arguments.defaults, strict=True):
-        if item.arg == name:
-            return default
-    for item, keyword in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        if item.arg == name:
-            return keyword
-    return None
+    pairs = [
+        *zip(with_default, arguments.defaults, strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return {item.arg: default for item, default in pairs if default is not None}
 
 
 def base_init_call(nodes: Iterable[ast.AST]) -> ast.Call | None:
