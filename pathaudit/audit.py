@@ -162,7 +162,7 @@ def _at_work(
 
 def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Report:
     """Judge the rules on a tree of which something may be known; raises as ``audit`` does."""
-    from pathaudit.check import check_rule
+    from pathaudit.check import begin_rule, check_rule
     from pathaudit.gates import with_controls
     from pathaudit.policy import Told, apply_policy
     from pathaudit.suppress import apply_suppressions
@@ -171,6 +171,8 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     _expect_entries(work, few)
     entry = few[0] if len(few) == 1 else None
     tree = work.tree
+    for rule in rules.rules:
+        begin_rule(work, rule)
     answers = [check_rule(work, rule, entry) for rule in rules.rules]
     whole = not few and not work.focus
     accepted = apply_suppressions(work.index, rules, answers, whole=whole)
