@@ -14,8 +14,8 @@ from pathaudit.diff.matching import Mark, match
 from pathaudit.diff.naming import Naming, Owner, find_names
 from pathaudit.errors import UsageError
 from pathaudit.reporters import changes, markdown
-from pathaudit.reporters.markdown_text import escaped
 from pathaudit.reporters import json as json_reporter
+from pathaudit.reporters.markdown_text import escaped
 from pathaudit.results import Severity, Verdict
 from pathaudit.results.versions import Basis, Ending, Origin, ReportDiff, fails_newly
 from tests import versions
@@ -288,7 +288,7 @@ def test_markdown_escapes_what_the_code_says() -> None:
     assert escaped(evil) == ("x\\|y\\`z `@`all &lt;b&gt;\\[l\\]\\(http&#58;//e\\)")
     out = io.StringIO()
     markdown.render(compare(found, found), out)
-    assert out.getvalue().startswith("### pathaudit: ")
+    assert out.getvalue().startswith("<!-- pathaudit -->\n### pathaudit: ")
 
 
 # ---- the command -------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from pathaudit.results import Finding, Gap, Reach, Report
 
 LIMIT = 65_536  # characters of a comment on GitHub
 _LONGEST = 1_000  # characters of one text
-_RESERVE = 1_000  # bytes for what is said last
+_RESERVE = 400  # bytes for what is said of things left out
 _HEADINGS = {
     "error": "Errors",
     "warning": "Warnings",
@@ -57,18 +57,18 @@ def render(report: Report, out: TextIO, *, locate: Locate = here, limit: int = L
 
     ``locate`` gives the path of a file of the tree from the root of the reader's repository.
     """
-    head = [MARKER, *_head(report)]
+    head, last = [MARKER, *_head(report)], list(_last(report))
     ordered = list(_findings(report.findings, locate))
     urgent = [unit for unit in ordered if unit.word in _IN_FULL]
     units = [*urgent, *_gaps(report.gaps, locate), *ordered[len(urgent) :]]
-    shown = _fitting(units, limit - _size(head) - _RESERVE)
-    lines = [*head, *_sections(shown), *_left(units[len(shown) :]), *_inert(report)]
+    shown = _fitting(units, limit - _size(head) - _size(last) - _RESERVE)
+    lines = [*head, *_sections(shown), *_left(units[len(shown) :]), *last]
     out.write("\n".join(lines).rstrip("\n") + "\n")
 
 
 def _head(report: Report) -> Iterator[str]:
     counts, version = report.summary, version_beside(report.source)
-    tree = code(report.source.label) + (f" ({code(version)})" if version else "")
+    tree = code(_short(report.source.label)) + (f" ({code(_short(version))})" if version else "")
     yield f"### pathaudit: {answer_of(report)[1]} in {tree}"
     yield ""
     yield (
@@ -80,13 +80,14 @@ def _head(report: Report) -> Iterator[str]:
     yield ""
 
 
-def _inert(report: Report) -> Iterator[str]:
+def _last(report: Report) -> Iterator[str]:
     if report.inert:
-        names = ", ".join(code(rule) for rule in report.inert)
-        yield f"Nothing to look at in this tree for: {names}"
+        names = _short(", ".join(report.inert))
+        yield f"Nothing to look at in this tree for: {escaped(names)}"
+        yield ""
     if report.baseline is not None and report.baseline.unused:
         number = counted(len(report.baseline.unused), "entry", "entries")
-        yield f"No longer found: {number} of {code(report.baseline.file)}"
+        yield f"No longer found: {number} of {code(_short(report.baseline.file))}"
 
 
 # ---- as much as fits ----------------------------------------------------------------------------
