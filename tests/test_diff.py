@@ -2,9 +2,11 @@
 
 import io
 import json
+import re
 from pathlib import Path
 
 import jsonschema
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
@@ -289,6 +291,18 @@ def test_markdown_escapes_what_the_code_says() -> None:
     out = io.StringIO()
     markdown.render(compare(found, found), out)
     assert out.getvalue().startswith("<!-- pathaudit -->\n### pathaudit: ")
+
+
+def test_markdown_is_cut_between_rows() -> None:
+    found = diff((), (versions.SECOND_LOOP,))
+    rows = msgspec.structs.replace(found, variants=found.variants * 300)
+    for limit in (2_000, 20_000):
+        out = io.StringIO()
+        markdown.render(rows, out, limit=limit)
+        text = out.getvalue()
+        assert limit // 2 < len(text.encode()) <= limit
+        assert text.count("<details>") == text.count("</details>")
+        assert re.search(r"\n\*\*\d+ more rows left out\*\*; `--format json` has all.\n$", text)
 
 
 # ---- the command -------------------------------------------------------------------------------

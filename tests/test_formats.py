@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from pathaudit.cli import main
 from pathaudit.reporters import comment, github, junit, sarif
 from pathaudit.reporters.escaping import visible
+from pathaudit.reporters.fitting import LIMIT
 from pathaudit.reporters.markdown_text import cell, code, escaped, in_html, with_code
 from pathaudit.reporters.sarif_model import Location, Log, Result, Run
 from pathaudit.results import BaselineUse, Finding, Known, Reach, Report, Severity, Verdict
@@ -483,7 +484,7 @@ def test_a_comment_can_be_found_again() -> None:
     assert rendered(comment.render, report()).startswith("<!-- pathaudit -->\n### pathaudit: ")
 
 
-@pytest.mark.parametrize("limit", [3_000, 8_000, comment.LIMIT])
+@pytest.mark.parametrize("limit", [3_000, 8_000, LIMIT])
 def test_a_comment_is_cut_between_findings(limit: int) -> None:
     errors = [finding(line=line, message=f"層{line} " + "x" * 300) for line in range(1, 301)]
     notes = [finding(line=line, severity=Severity.NOTE) for line in range(500, 600)]
