@@ -447,6 +447,22 @@ def test_the_summary_says_what_is_left_out() -> None:
     assert "exclude" in run("diff", "tree", "tree", "--format", "markdown").output
 
 
+FORMS = ("text", "json", "sarif", "github", "junit", "markdown")
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_says_what_is_left_out(form: str) -> None:
+    text = " ".join(run("scan", "tree", "--format", form).output.split())
+    assert "exclude" not in text
+    assert "eft_out" not in text or form == "json"
+    write("pathaudit.toml", f"exclude = ['overlapped.py']\nformat = '{form}'\n")
+    for command in (("scan", "tree"), ("diff", "tree", "tree")):
+        text = " ".join(run(*command).output.split())
+        data = re.search(r'"left_?[oO]ut": { "findings": 2, "entries": 1, "gaps": 0 }', text)
+        assert data or "left out by `exclude`: 2 findings, 1 entry, 0 gaps" in text
+
+
 @pytest.mark.usefixtures("project")
 def test_excluded_files_keep_their_place_in_a_baseline() -> None:
     run("scan", "tree", "--write-baseline", "known.yaml")

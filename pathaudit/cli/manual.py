@@ -67,7 +67,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "Rules and classes": ("chosen", "own", "entry", "config"),
     "Known findings": ("baseline", "write_baseline", "patches"),
     "What fails the run": ("fail_on", "strict"),
-    "Report": ("form", "output", "verbose", "quiet", "color"),
+    "Report": ("form", "output", "source_root", "verbose", "quiet", "color"),
     "Work and settings": ("jobs", "no_cache", "kept", "isolated"),
     "Help": ("version",),
 }
