@@ -109,9 +109,7 @@ class _Plan:
         ask = None if all(field in _SAME for field in fields) else self._newest
         before, after = settle(old, self._before, ask), settle(new, self._after, ask)
         change = "same" if ask is None else _kind(before, after)
-        self.changes.append(
-            PinChange(change=change, old=before.aim, new=after.aim, fields=fields)
-        )
+        self.changes.append(PinChange(change=change, old=before.aim, new=after.aim, fields=fields))
         if change != "same":
             self._audit(before, after)
 

@@ -74,7 +74,7 @@ def _index(pin: Pin, state: State, newest: Newest | None) -> Aimed:
     if settling is not None:
         return _release(pin, state, settling.version, f"as {pin_place(settling)} says")
     if newest is None:
-        return _unknown(pin, "not resolved")
+        return _unknown(pin, "")
     asked = f"{state.sought.package}{pin.specifier}"
     try:
         version = newest(pin.specifier.rpartition(ALTERNATIVE)[2])
@@ -140,9 +140,9 @@ def _git(pin: Pin, state: State, _: Newest | None) -> Aimed:
     if pin.version:
         return _release(pin, state, pin.version, _in_place(pin.version, f"tag {pin.revision}"))
     for module in state.submodules:
-        if pin.revision and state.sought.is_repository(module.address):
-            if holds_commit(module, pin.revision):
-                return _revision(pin, pin.revision, module, "")
+        same = pin.revision and state.sought.is_repository(module.address)
+        if same and holds_commit(module, pin.revision):
+            return _revision(pin, pin.revision, module, "")
     if not pin.revision:
         return _unknown(pin, f"{pin.address} is taken at whatever its newest commit is")
     return _unknown(pin, f"{shortened(pin.revision)} of {pin.address}: nothing is fetched by git")
@@ -164,10 +164,15 @@ def _modules(pin: Pin, state: State) -> Iterator[Submodule]:
 
 
 def _revision(pin: Pin, revision: str, module: Submodule, version: str) -> Aimed:
-    tree = f"git:{revision}"
+    target = Target(f"git:{revision}", module.folder)
     remark = f"{shortened(revision)} of the submodule {module.path}"
-    aim = Aim(pin=pin, tree=f"git:{shortened(revision)}", version=version, remark=remark)
-    return Aimed(aim, Target(tree, module.folder))
+    aim = Aim(pin=pin, tree=shown(target), version=version, remark=remark)
+    return Aimed(aim, target)
+
+
+def shown(target: Target) -> str:
+    """A target's name for people."""
+    return f"git:{shortened(target.tree[4:])}" if target.repository else target.tree
 
 
 def shortened(revision: str) -> str:

@@ -168,6 +168,6 @@ def pin_place(pin: Pin) -> str:
     return f"{pin.file}:{pin.line}"
 
 
-def has_news(change: PinChange) -> bool:
-    """Does a change of a pin bring another version, or one that cannot be told?"""
-    return change.change != "same"
+def brings_failure(report: BumpReport) -> bool:
+    """Does a change of dependencies bring what fails a scan, and did not fail before?"""
+    return any(x.fails for x in report.comparisons) or any(x.fails for x in report.arrivals)

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from pathaudit.errors import SourceError, StoreError
+from pathaudit.sources.forms import GIT
 from pathaudit.sources.listing import printable
 from pathaudit.sources.objects import Objects
 from pathaudit.sources.revision import Blobs, expect_revision, find_commit, open_objects
@@ -64,6 +65,7 @@ def files_at(revision: str, repository: str | None) -> RepositoryFiles:
 
     SourceError, with a hint, for a revision that is not there; StoreError for missing objects.
     """
+    revision = revision.removeprefix(GIT)
     label = printable(revision)
     expect_revision(revision, label)
     objects = open_objects(repository)

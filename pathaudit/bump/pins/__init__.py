@@ -45,8 +45,7 @@ _REQUIREMENTS_FOLDERS = ("requirements/*.txt", "requirements/*.in", "deps/*.txt"
 
 # What is built, installed or copied from elsewhere is not what this repository asks for.
 _FOREIGN = frozenset(
-    ".git .nox .tox .venv __pycache__ build dist node_modules site-packages third_party vendor "
-    "vendored venv".split()
+    [".git", ".nox", ".tox", ".venv", "__pycache__", "build", "dist", "node_modules", "site-packages", "third_party", "vendor", "vendored", "venv"]
 )
 
 
@@ -103,9 +102,7 @@ def _in_folder(path: str) -> bool:
     return any(fnmatchcase(parts, glob) for glob in _REQUIREMENTS_FOLDERS)
 
 
-def _read(
-    files: RepositoryFiles, path: str, sought: Sought, reader: Reader
-) -> Iterator[Pin | Gap]:
+def _read(files: RepositoryFiles, path: str, sought: Sought, reader: Reader) -> Iterator[Pin | Gap]:
     """What a file says of the package; a gap if it cannot be read and may say something."""
     try:
         data = files.read(path)

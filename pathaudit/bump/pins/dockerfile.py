@@ -18,8 +18,7 @@ from pathaudit.results.bumps import Pin
 Found = Iterator[Pin | Gap]
 
 _KNOWN = frozenset(
-    "ADD ARG CMD COMMENT COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK LABEL MAINTAINER ONBUILD RUN "
-    "SHELL STOPSIGNAL USER VOLUME WORKDIR".split()
+    ["ADD", "ARG", "CMD", "COMMENT", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "MAINTAINER", "ONBUILD", "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR"]
 )
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?:(:?[-+])([^}]*))?\})")
 _FROM = "--from="

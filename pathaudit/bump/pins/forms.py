@@ -47,9 +47,7 @@ def pin_of_requirement(requirement: Requirement, text: str, place: Place, sought
     extras = tuple(sorted(requirement.extras))
     marker = str(requirement.marker or "")
     if requirement.url is not None:
-        return pin_of_address(
-            requirement.url, text, place, sought, extras=extras, marker=marker
-        )
+        return pin_of_address(requirement.url, text, place, sought, extras=extras, marker=marker)
     return Pin(
         file=place.file,
         line=place.line,
@@ -96,8 +94,10 @@ def pin_of_address(
     )
 
 
-def pin_of_version(version: str, text: str, place: Place, marker: str = "") -> Pin:
-    """The pin that a locked version of the package is."""
+def pin_of_version(version: str, text: str, place: Place, marker: str = "") -> Pin | None:
+    """The pin that a locked version of the package is; nothing if it is no version."""
+    if not normal(version):
+        return None
     return Pin(
         file=place.file,
         line=place.line,
@@ -106,7 +106,7 @@ def pin_of_version(version: str, text: str, place: Place, marker: str = "") -> P
         text=text,
         source=PinSource.INDEX,
         specifier=f"=={version}",
-        version=normal(version) or version,
+        version=normal(version),
         marker=marker,
     )
 
@@ -140,15 +140,13 @@ def exact(specifier: SpecifierSet) -> str:
     (only,) = specifier
     if not only.operator.startswith("==") or only.version.endswith("*"):
         return ""
-    return normal(only.version) or only.version
+    return normal(only.version)
 
 
 # ---- tables -----------------------------------------------------------------------------------
 
 
-def pin_of_table(
-    value: object, name: str, place: Place, sought: Sought
-) -> Pin | None:
+def pin_of_table(value: object, name: str, place: Place, sought: Sought) -> Pin | None:
     """The pin that a dependency of Poetry, Pipenv or uv is: a constraint, or a table of such.
 
     InvalidRequirement for a constraint that cannot be read.
@@ -244,6 +242,8 @@ def line_of(text: str, *patterns: str, nth: int = 1) -> int:
     ]
     start = 0
     for pattern in patterns[:-1]:
-        start = next((i for i in range(start, len(lines)) if re.search(pattern, lines[i][1])), start)
+        start = next(
+            (i for i in range(start, len(lines)) if re.search(pattern, lines[i][1])), start
+        )
     hits = [number for number, line in lines[start:] if re.search(patterns[-1], line)]
     return hits[min(nth, len(hits)) - 1] if hits else 1

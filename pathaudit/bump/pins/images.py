@@ -1,6 +1,6 @@
 """Reads pins from YAML: images of Compose, Kubernetes, Helm and Kustomize, and pip in Conda."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import yaml
 from packaging.requirements import InvalidRequirement
@@ -32,7 +32,7 @@ def read_yaml(data: bytes, file: str, sought: Sought) -> Found:
         yield from _installed(node, file, sought)
 
 
-def _mappings(documents: list[yaml.Node | None]) -> Iterator[yaml.MappingNode]:
+def _mappings(documents: Sequence[yaml.Node | None]) -> Iterator[yaml.MappingNode]:
     """Each mapping once, however often it is referred to, in the order of the file."""
     pending = [node for node in reversed(documents) if node is not None]
     seen: set[int] = set()

@@ -56,10 +56,11 @@ def _locked(package: Table, place: Place, sought: Sought) -> Pin | None:
     if address:
         pin = pin_of_address(address, text, place, sought, marker=marker, revision=revision)
         pin = msgspec.structs.replace(pin, text=f"{text} from {address}".strip())
-    elif version:
-        pin = pin_of_version(version, text, place, marker)
     else:
-        return None
+        locked = pin_of_version(version, text, place, marker)
+        if locked is None:
+            return None
+        pin = locked
     extras = package.get("extras")
     named = tuple(sorted(map(str, extras))) if isinstance(extras, list) else ()
     return msgspec.structs.replace(pin, hashes=_hashes(package), extras=named)
@@ -148,10 +149,11 @@ def _pin_of_pipenv(package: Table, name: str, place: Place, sought: Sought) -> P
             marker=marker,
             revision=text_at(package, "ref"),
         )
-    elif version:
-        pin = pin_of_version(version, f"{name}=={version}", place, marker)
     else:
-        return Gap(kind="file", file=place.file, line=place.line, message="names no version")
+        locked = pin_of_version(version, f"{name}=={version}", place, marker)
+        if locked is None:
+            return Gap(kind="file", file=place.file, line=place.line, message="names no version")
+        pin = locked
     hashes, extras = package.get("hashes"), package.get("extras")
     return msgspec.structs.replace(
         pin,
