@@ -45,7 +45,21 @@ _REQUIREMENTS_FOLDERS = ("requirements/*.txt", "requirements/*.in", "deps/*.txt"
 
 # What is built, installed or copied from elsewhere is not what this repository asks for.
 _FOREIGN = frozenset(
-    [".git", ".nox", ".tox", ".venv", "__pycache__", "build", "dist", "node_modules", "site-packages", "third_party", "vendor", "vendored", "venv"]
+    (
+        ".git",
+        ".nox",
+        ".tox",
+        ".venv",
+        "__pycache__",
+        "build",
+        "dist",
+        "node_modules",
+        "site-packages",
+        "third_party",
+        "vendor",
+        "vendored",
+        "venv",
+    )
 )
 
 
@@ -71,7 +85,7 @@ def read_pins(files: RepositoryFiles, sought: Sought) -> PinsRead:
         else:
             plain.append((path, "constraint" if _is_one(path, _CONSTRAINTS) else "requirement"))
     found += _read_requirements(files, plain, sought)
-    found += [_submodule(module, sought) for module in _modules(files, sought)]
+    found += [_submodule(module) for module in _modules(files, sought)]
     pins = {pin: None for pin in found if isinstance(pin, Pin)}
     gaps = {gap: None for gap in found if isinstance(gap, Gap)}
     return PinsRead(
@@ -146,7 +160,7 @@ def _modules(files: RepositoryFiles, sought: Sought) -> Iterator[Submodule]:
     yield from (module for module in files.submodules if sought.is_repository(module.address))
 
 
-def _submodule(module: Submodule, sought: Sought) -> Pin:
+def _submodule(module: Submodule) -> Pin:
     """The pin that a submodule is; its revision is a tag of a version, if one is there."""
     tag = tag_at(module, lambda name: bool(version_of(name)))
     return Pin(

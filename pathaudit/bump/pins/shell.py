@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -92,7 +93,7 @@ def _cloned(words: Sequence[str], known: Pin | None, place: Place, sought: Sough
         return known
     text = shlex.join(words)
     pin = pin_of_address(f"git+{address}", text, place, sought)
-    for option, value in zip(words, words[1:], strict=False):
+    for option, value in pairwise(words):
         if option in ("-b", "--branch"):
             return _at(pin, value, place, sought)
     return pin
