@@ -1,6 +1,6 @@
 """Pins of two states: which changed, what they stand for, and what is to be audited for that."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ OFFICIAL = "https://github.com/sgl-project/sglang.git"
 LOCK = '[[package]]\nname = "sglang"\nversion = "%s"\n'
 LOOSE = '[project]\ndependencies = ["sglang>=0.5"]\n'
 
-Files = Mapping[str, str]
+Files = dict[str, str]
 
 
 def never(specifier: str) -> str:
@@ -122,7 +122,7 @@ CHANGES = [
 def test_changes(old: str, new: str, changes: list[str], audited: list[str]) -> None:
     found = compared(requirement(old), requirement(new))
     assert (told(found), audits(found)) == (changes, audited)
-    assert found.disagreements == found.gaps == ()
+    assert (found.disagreements, found.gaps) == ((), ())
 
 
 def test_each_pair_of_versions_is_compared_once() -> None:

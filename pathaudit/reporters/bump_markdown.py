@@ -39,6 +39,7 @@ LIMIT = 65_536  # characters of a comment on GitHub
 _RESERVE = 300  # for what is said of the rest
 _PINS = 50
 _ODD = 20
+_LISTED = 20
 _LONGEST = 300  # characters of one line of code
 
 
@@ -171,6 +172,7 @@ def _codes(texts: Iterable[str]) -> str:
 def _parts(report: BumpReport) -> Iterator[_Part]:
     for item in report.comparisons:
         yield from _worse(item)
+        yield from _fixed(item)
     for arrival in report.arrivals:
         yield _alone(arrival)
     for item in report.comparisons:
@@ -252,6 +254,22 @@ def _code_block(item: Regression) -> Iterator[str]:
         mark = ">" if line.mark else "|"
         yield f"{sign_of(line)} {old} {new} {mark} {text[:_LONGEST]}".rstrip()
     yield fence
+
+
+def _fixed(item: Comparison) -> Iterator[_Part]:
+    """What is right now, and what was wrong with it."""
+    if not item.diff.fixed:
+        return
+    old, new = _version(item)
+    lines = [f"#### Fixed in {new}, wrong in {old}: {len(item.diff.fixed)}", ""]
+    for ended in item.diff.fixed[:_LISTED]:
+        finding = ended.finding
+        place = code(f"{finding.file}:{finding.line}")
+        text = escaped(f"{finding.message}; {ended.remark}" if ended.remark else finding.message)
+        lines.append(f"- {word_of(finding)} {code(finding.rule)} {place} {text}")
+    left = len(item.diff.fixed) - _LISTED
+    lines += [f"- and {left} more, below"] if left > 0 else []
+    yield _Part("what is fixed", (*lines, ""))
 
 
 def _errors(item: Arrival) -> list[Finding]:

@@ -149,7 +149,7 @@ def _comparison(item: Comparison, page: Page) -> Iterator[Line]:
     title = f"{visible(item.old)} -> {visible(item.new)}"
     yield from hanging((("bold", title), ("", " for ")), listed(item.pins), 2, page)
     yield ()
-    yield from lines_of(_ordered(item.diff), page, None, beside)
+    yield from lines_of(_ordered(item.diff), page, None, beside=beside, said=True)
     yield ()
 
 
