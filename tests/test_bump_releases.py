@@ -1,4 +1,4 @@
-"""``pathaudit bump`` on real releases: what an upgrade of SGLang breaks and fixes, in all places."""
+"""``pathaudit bump`` on real releases: what an upgrade of SGLang breaks, and what it fixes."""
 
 import json
 from importlib import import_module

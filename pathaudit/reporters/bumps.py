@@ -116,7 +116,8 @@ def remarks_of(item: PinChange) -> list[str]:
     found = []
     for word, aim in sides:
         if aim is not None and aim.remark and item.change != "same":
-            found.append(f"{word}: {visible(aim.pin.text)}; {visible(aim.remark)}")
+            written = "" if aim.pin.text in aim.remark else f"{visible(aim.pin.text)}; "
+            found.append(f"{word}: {written}{visible(aim.remark)}")
     return found
 
 
