@@ -13,7 +13,8 @@ from pathaudit.cli.options import Reach
 from pathaudit.ruleset import Ruleset
 from pathaudit.sources import SourceTree, open_source
 from tests.releases import release
-from tests.test_revision import commit
+from tests.test_readme import README
+from tests.test_revision import commit, git
 
 GEMMA = "sglang/srt/models/gemma3_causal.py"
 LOCK = '[[package]]\nname = "sglang"\nversion = "%s"\n'
@@ -75,6 +76,32 @@ def test_a_capture_that_lost_its_residual(tmp_path: Path, opened: list[str]) -> 
         "- 627     |     layer_outputs = layer(\n"
         "+     644 |     hidden_states, residual = layer(\n"
     ) in text
+
+
+SECTION = README.read_text(encoding="utf-8").partition("\n## Check a change of dependencies\n")[2]
+
+
+def test_the_readme_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository(tmp_path, "requirements.txt", "0.5.16", "0.5.20")
+    monkeypatch.chdir(tmp_path)
+    command, _, shown = SECTION.partition("```text\n$ ")[2].partition("\n```")[0].partition("\n")
+    run = CliRunner(env={"COLUMNS": "80"}).invoke(main, command.split()[1:])
+    rest = run.stdout
+    for part in shown.split("\n...\n"):
+        assert part.removesuffix("...").strip("\n") in rest
+        rest = rest.partition(part)[2]
+
+
+def test_the_commands_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository(tmp_path, "Dockerfile", "0.5.16", "0.5.16-cu129")
+    git(tmp_path, "update-ref", "refs/remotes/origin/main", "HEAD~1")
+    monkeypatch.chdir(tmp_path)
+    lines = SECTION.partition("```sh\n")[2].partition("```")[0].splitlines()
+    for line in lines:
+        run = CliRunner().invoke(main, line.partition("#")[0].split()[1:])
+        assert run.exit_code == 0, run.output
+    assert (tmp_path / "comment.md").read_text().startswith("<!-- pathaudit-bump -->")
+    assert len(lines) == 3
 
 
 def test_a_setter_that_a_wrapper_lacked(tmp_path: Path) -> None:

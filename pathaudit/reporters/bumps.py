@@ -254,8 +254,8 @@ def summary_of(report: BumpReport) -> Styled:
 def _counts(report: BumpReport, seconds: float | None) -> str:
     parts = [
         f"from {visible(report.base)} to {visible(report.head)}",
-        f"{counted(report.pins, 'pin')} of {visible(report.package)}",
-        f"{len(report.changes)} changed",
+        f"{counted(report.pins, 'pin')} of {visible(report.package)}, "
+        f"{counted(len(report.changes), 'change')}",
     ]
     if report.comparisons:
         parts.append(f"{counted(len(report.comparisons), 'pair')} of versions compared")
