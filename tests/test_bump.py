@@ -207,6 +207,7 @@ def test_a_lock_of_another_project_settles_nothing() -> None:
 
 UNKNOWN = [
     pytest.param("FROM lmsysorg/sglang:latest", "is whatever the newest image is", id="latest"),
+    pytest.param("FROM corp/sglang:v0.5.9", "not published with the releases", id="a copy"),
     pytest.param("FROM lmsysorg/sglang:dev", "names no version", id="a tag without version"),
     pytest.param("FROM lmsysorg/sglang:$TAG", "an argument has no default", id="an argument"),
     pytest.param("RUN pip install git+" + OFFICIAL, "its newest commit is", id="no revision"),

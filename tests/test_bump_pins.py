@@ -320,6 +320,7 @@ def test_dockerfile() -> None:
         "15 (COPY) image image 0.5.5 lmsysorg/sglang at v0.5.5",
         "16 (FROM) image image any lmsysorg/sglang at $NOTHING",
         "17 (FROM) image image any lmsysorg/sglang",
+        "18 (FROM) image image any other/sglang at v0.5.6",
         "20 (RUN) requirement index 0.5.3",
     ]
 
@@ -350,6 +351,45 @@ def test_yaml() -> None:
         "10 (image) image image 0.5.8 lmsysorg/sglang at v0.5.8",
         "13 (pip) requirement index 0.5.5",
     ]
+
+
+SCRIPT = """\
+#!/bin/sh
+# pip install sglang==0.1
+if true; then sudo git clone -b v0.5.6 \\
+    https://github.com/sgl-project/sglang; fi
+    # sglang==0.2
+pip install -q \\
+  "sglang[all]==0.5.7" 'unfinished
+uv pip install sglang==0.5.8 && pip install sglang==$V
+"""
+
+
+def test_scripts() -> None:
+    assert [told(pin).removeprefix("install.sh:") for pin in pins({"install.sh": SCRIPT})] == [
+        "3 (script) requirement git 0.5.6 https://github.com/sgl-project/sglang at v0.5.6",
+        "8 (script) requirement index 0.5.8",
+    ]
+    assert gaps({"install.sh": SCRIPT}) == []
+
+
+SETUP = """\
+from setuptools import setup
+SGLANG = ["torch", "sglang[srt]==0.5.6"]
+setup(name="x", extras_require={"sglang": SGLANG, "all": ("sglang>=0.5",)}, x=f"sglang=={1}")
+"""
+
+
+def test_setup() -> None:
+    assert [told(pin).removeprefix("setup.py:") for pin in pins({"setup.py": SETUP})] == [
+        "2 (setup) requirement index 0.5.6[srt]",
+        "3 (setup) requirement index >=0.5",
+    ]
+
+
+def test_the_package_does_not_pin_itself() -> None:
+    text = '[project]\nname = "sglang"\n[project.optional-dependencies]\na = ["sglang[b]"]\n'
+    assert pins({"pyproject.toml": text}) == ()
 
 
 NAMES = [
@@ -443,6 +483,7 @@ BROKEN = [
     pytest.param("Dockerfile", "RUN pip install sglang==$V", ":1: no requirement", id="no value"),
     pytest.param("k8s.yaml", "image: [lmsysorg/sglang:v1", ":1: is no YAML", id="no YAML"),
     pytest.param("k8s.yaml", "lmsysorg/sglang: \x07", ":1: is no YAML", id="a control character"),
+    pytest.param("setup.py", "sglang = (", ":1: is no Python", id="no Python"),
 ]
 
 
@@ -455,6 +496,7 @@ def test_what_cannot_be_read_is_a_gap(file: str, text: str | bytes, expected: st
 
 def test_a_broken_file_that_is_about_something_else_is_none() -> None:
     assert gaps({"pyproject.toml": "[", "Dockerfile": "RUN 'x", "x.yaml": "["}) == []
+    assert gaps({"Dockerfile": "RUN pip install sglang-kernel==${V}"}) == []
 
 
 WORDS = st.sampled_from(
@@ -530,6 +572,8 @@ SAMPLES = [
     ("pyproject.toml", PYPROJECT + UV_SOURCES.partition("]\n")[2]),
     ("Dockerfile", DOCKERFILE),
     ("deploy.yaml", YAML),
+    ("install.sh", SCRIPT),
+    ("setup.py", SETUP),
     *((str(case.values[0]), str(case.values[1])) for case in LOCKS),
 ]
 EDITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 20), WORDS), max_size=4)

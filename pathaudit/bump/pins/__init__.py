@@ -11,6 +11,8 @@ from pathaudit.bump.pins.images import read_yaml
 from pathaudit.bump.pins.locks import read_lock, read_pipfile_lock
 from pathaudit.bump.pins.pyproject import read_pipfile, read_pyproject
 from pathaudit.bump.pins.requirements import includes, read_requirements
+from pathaudit.bump.pins.setup import read_setup
+from pathaudit.bump.pins.shell import read_script
 from pathaudit.bump.pins.sought import Sought, version_of
 from pathaudit.errors import SourceError
 from pathaudit.results import Gap
@@ -36,6 +38,8 @@ _READERS: tuple[tuple[str, Reader], ...] = (
     ("*.dockerfile", read_dockerfile),
     ("Dockerfile.*", read_dockerfile),
     ("*Containerfile", read_dockerfile),
+    ("setup.py", read_setup),
+    ("*.sh", read_script),
     ("*.yml", read_yaml),
     ("*.yaml", read_yaml),
 )

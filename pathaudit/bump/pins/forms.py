@@ -129,7 +129,7 @@ def pin_of_image(reference: str, place: Place, sought: Sought) -> Pin | None:
         role="image",
         text=reference,
         source=PinSource.IMAGE,
-        version=version_of(tag),
+        version=version_of(tag) if sought.is_published_image(head) else "",
         address=head,
         revision=tag,
         hashes=(digest,) if digest else (),
