@@ -8,6 +8,7 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     cli
     config
     reporters
+    bump
     graph | live
     labels
     history

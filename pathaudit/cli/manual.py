@@ -63,7 +63,7 @@ FILES: Terms = (SETTINGS_FILES, CACHE_FILES)
 
 # The headings of options, in the order in which they are shown, by the names of parameters.
 _GROUPS: dict[str, tuple[str, ...]] = {
-    "Tree": ("tree", "repo", "overlay", "offline"),
+    "Tree": ("tree", "base", "head", "repo", "overlay", "offline"),
     "Rules and classes": ("chosen", "own", "entry", "config"),
     "Known findings": ("baseline", "write_baseline", "patches"),
     "What fails the run": ("fail_on", "strict"),
