@@ -4,8 +4,10 @@ import json
 import os
 import re
 import shutil
+import tomllib
 from pathlib import Path
 
+import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
@@ -139,6 +141,15 @@ def test_each_key_is_read() -> None:
         jobs=2,
         offline=True,
     )
+
+
+def test_the_schema_is_for_an_editor() -> None:
+    validator = jsonschema.Draft202012Validator(
+        json.loads(run("rules", "schema", "settings").output)
+    )
+    validator.validate(tomllib.loads(EVERYTHING))
+    for wrong in ("strct = true", "jobs = 0", "rules.x = 'of'", "fail-on = 'nevr'"):
+        assert not validator.is_valid(tomllib.loads(wrong)), wrong
 
 
 def test_the_readme_has_a_row_for_each_key() -> None:
@@ -597,7 +608,18 @@ def test_config_says_where_it_looked(project: Path) -> None:
     output = run("config").output
     assert output.startswith("No settings file. Looked for pathaudit.toml, then pyproject.toml")
     assert f"\n  {project}\n  {project.parent}\n" in output
-    assert "none was looked for" in run("config", "--isolated").output
+    assert run("config", "--isolated").output.startswith("No settings file, as --isolated says\n")
+
+
+@pytest.mark.usefixtures("project")
+def test_config_says_why_it_is_that_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("pathaudit.toml", "jobs = 3\n")
+    write("other.toml", "jobs = 4\n")
+    named = run("config", "--settings", "other.toml").output
+    assert named.startswith("Settings from other.toml, as --settings says\n")
+    monkeypatch.setenv("PATHAUDIT_SETTINGS", "other.toml")
+    first = run("config").output.splitlines()[0]
+    assert first == "Settings from other.toml, as PATHAUDIT_SETTINGS says"
 
 
 @pytest.mark.usefixtures("project")
@@ -613,7 +635,8 @@ def test_config_as_json() -> None:
         "line": 1,
     }
     assert expected in document["keys"]
-    assert list(document)[:3] == ["schema", "file", "looked"]
+    assert list(document)[:4] == ["schema", "file", "origin", "looked"]
+    assert (document["origin"], document["looked"]) == ("found", [])
     assert "dropped-aux" in document["checked"]
 
 
