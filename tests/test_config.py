@@ -487,6 +487,16 @@ def test_excluded_files_keep_their_place_in_a_baseline() -> None:
 
 
 @pytest.mark.usefixtures("project")
+def test_a_baseline_keeps_what_is_of_other_classes() -> None:
+    run("scan", "tree", "--write-baseline", "known.yaml")
+    before = Path("known.yaml").read_text()
+    write("pathaudit.toml", "entries = ['OverlappedGuardedForCausalLM']\nbaseline = 'known.yaml'\n")
+    assert "No longer found" not in run("scan", "tree").output
+    run("scan", "tree", "--write-baseline", "known.yaml")
+    assert Path("known.yaml").read_text() == before
+
+
+@pytest.mark.usefixtures("project")
 def test_other_settings_are_another_answer_for_the_cache() -> None:
     write(
         "pathaudit.toml", "rules.skipped-aux-capture = 'note'\nrules.mismatched-return = 'note'\n"
