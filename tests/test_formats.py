@@ -19,7 +19,7 @@ import jsonschema
 import msgspec
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pathaudit.cli import main
@@ -28,7 +28,7 @@ from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.fitting import LIMIT
 from pathaudit.reporters.markdown_text import cell, code, escaped, in_html, with_code
 from pathaudit.reporters.sarif_model import Location, Log, Result, Run
-from pathaudit.results import BaselineUse, Finding, Known, Reach, Report, Severity, Verdict
+from pathaudit.results import BaselineUse, Finding, Known, Reach, Report, Severity, Source, Verdict
 from pathaudit.results.rules import RuleDoc
 from tests.commands import Command, obeyed
 from tests.releases import release
@@ -381,6 +381,7 @@ HOSTILE = st.text(
 
 
 @given(HOSTILE, HOSTILE)
+@example("50%0A, 100%25", "::b,title=c%2C:d")
 def test_annotations_round_trip(message: str, path: str) -> None:
     answer = report([finding(message=message, file=f"a{path}", rule="r")])
     (found,) = commands_of(answer)
@@ -449,6 +450,14 @@ def test_a_method_that_was_judged_is_a_case() -> None:
     assert (output.text or "").startswith("sglang/srt/runner.py:312: note: layers")
 
 
+def test_classes_of_one_name_are_different_cases() -> None:
+    files = ("sglang/a.py", "sglang/b.py")
+    judged = [entry("Model.forward", line, file=file) for line, file in enumerate(files, 1)]
+    wrong = finding(entry="Model.forward", symbol="Model.forward", file=files[1])
+    cases = suites_of(report([wrong], entries=tuple(judged))).iter("testcase")
+    assert [(x.attrib["file"], len(x)) for x in cases] == [(files[0], 0), (files[1], 1)]
+
+
 def test_a_rule_that_had_nothing_to_judge_is_no_success() -> None:
     answer = report(rules=("a-rule", "skipped-aux-capture"), inert=("a-rule",))
     root = suites_of(answer)
@@ -488,7 +497,8 @@ def test_a_comment_can_be_found_again() -> None:
 def test_a_comment_is_cut_between_findings(limit: int) -> None:
     errors = [finding(line=line, message=f"層{line} " + "x" * 300) for line in range(1, 301)]
     notes = [finding(line=line, severity=Severity.NOTE) for line in range(500, 600)]
-    text = rendered(comment.render, report([*notes, *errors], gaps=gaps()), limit=limit)
+    answer = report([*notes, *errors], gaps=gaps(), source=Source(label="x" * 900, version=None))
+    text = rendered(comment.render, answer, limit=limit)
     assert limit // 2 < len(text.encode()) <= limit
     assert text.count("<details>") == text.count("</details>")
     shown = text.count("[<code>skipped-aux-capture</code>]")

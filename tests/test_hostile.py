@@ -7,7 +7,7 @@ from collections.abc import Callable
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -167,6 +167,9 @@ def inline(text: str) -> list[Token]:
 
 
 @given(ANY)
+@example(" a ")
+@example("  ")
+@example("`")
 def test_code_gives_back_what_was_said(text: str) -> None:
     before, span, after = inline(code(text))
     assert (before.content, span.type, after.content) == ("x ", "code_inline", " y")
