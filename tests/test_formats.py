@@ -216,6 +216,12 @@ def test_a_path_is_a_code_flow() -> None:
     ] * 2
     assert second.message is not None
     assert second.message.text.endswith("first_k_dense_replace < start_layer")
+    blocked = msgspec.structs.replace(
+        canonical().paths[1], reach=Reach.BLOCKED, proof="raises ValueError at a.py:3"
+    )
+    (flow,) = result_of(finding(paths=(blocked,))).code_flows
+    assert flow.message is not None
+    assert flow.message.text.endswith("start_layer; blocked: it raises ValueError at a.py:3")
     (sibling,) = result.related_locations
     assert (sibling.id, place_of(sibling)[1][0]) == (1, 3286)
 

@@ -22,7 +22,7 @@ from pathaudit.reporters.sarif_model import (
     ThreadFlowLocation,
     message,
 )
-from pathaudit.results import BaselineUse, Finding, Reach, Sibling, Step, Verdict
+from pathaudit.results import BaselineUse, Finding, PathReport, Reach, Sibling, Step, Verdict
 
 STEPS = 20  # of one path: GitHub shows no more
 PATHS = 10  # of one finding
@@ -122,15 +122,23 @@ def _sibling(number: int, sibling: Sibling, telling: Telling) -> Location:
 
 def _flows(finding: Finding, telling: Telling) -> tuple[CodeFlow, ...]:
     """A code flow for each way to get there, at most ten; none where no path is known."""
-    paths = [(path.condition, path.steps) for path in finding.paths if path.steps]
+    paths = [(_told(path), path.steps) for path in finding.paths if path.steps]
     paths = paths or [(finding.condition, finding.steps)] * bool(finding.steps)
-    return tuple(_flow(condition, steps, telling) for condition, steps in paths[:PATHS])
+    return tuple(_flow(told, steps, telling) for told, steps in paths[:PATHS])
 
 
-def _flow(condition: str, steps: Sequence[Step], telling: Telling) -> CodeFlow:
+def _told(path: PathReport) -> str:
+    """When a path runs, and if it cannot, why."""
+    if path.reach is Reach.REACHABLE:
+        return path.condition
+    why = f"{path.reach}: it {path.proof}" if path.proof else str(path.reach)
+    return "; ".join(filter(None, (path.condition, why)))
+
+
+def _flow(told: str, steps: Sequence[Step], telling: Telling) -> CodeFlow:
     shown = _most_telling(steps)
     left = len(steps) - len(shown)
-    texts = [condition, f"{counted(left, 'step')} left out" if left else ""]
+    texts = [told, f"{counted(left, 'step')} left out" if left else ""]
     text = "; ".join(filter(None, texts))
     return CodeFlow(
         thread_flows=(ThreadFlow(locations=tuple(_step(step, telling) for step in shown)),),
@@ -152,7 +160,7 @@ def _step(step: Step, telling: Telling) -> ThreadFlowLocation:
     kinds: tuple[str, ...] = (step.kind,)
     if step.taken is not None:
         outcome = "taken" if step.taken else "not taken"
-        text = outcome if text in ("", outcome) else f"{text}: {outcome}"
+        text = f"branch {outcome}" if text in ("", outcome) else f"{text}: {outcome}"
         kinds = ("branch", "true" if step.taken else "false")
     return ThreadFlowLocation(
         location=Location(
