@@ -13,8 +13,8 @@ from pathaudit.paths.carriers import Interest
 from pathaudit.paths.events import Given, layer_of
 from pathaudit.paths.expressions import Outcome, region_of
 from pathaudit.paths.follow import is_active
-from pathaudit.paths.formulas import Atom, conjunction
-from pathaudit.paths.machine import CallPoint, Frame
+from pathaudit.paths.formulas import Atom, conjunction, opposite
+from pathaudit.paths.machine import STEPS, CallPoint, Frame
 from pathaudit.paths.state import RUNNING
 from pathaudit.paths.values import (
     Accumulator,
@@ -36,6 +36,11 @@ from pathaudit.reach.spots import Spot
 
 # Wrappers, delegation and the modules of a layer make chains longer than those of a capture.
 DEPTH = 24
+# What takes more steps than this in full is followed less deep: so many calls from a layer on, and
+# so many from the method on elsewhere.
+FULL_STEPS = 6_000
+COARSE_IN_LAYER = 1
+COARSE = 5
 
 
 class Aim(Struct, frozen=True, eq=False):
@@ -51,13 +56,25 @@ class ReachExecutor(Executor):
 
     monitor: ReachMonitor
 
-    def __init__(self, index: Index, question: Question, monitor: ReachMonitor, aim: Aim) -> None:
+    def __init__(
+        self,
+        index: Index,
+        question: Question,
+        monitor: ReachMonitor,
+        aim: Aim,
+        *,
+        coarse: bool = False,
+    ) -> None:
         super().__init__(index, question, monitor)
         self.cuts: dict[str, None] = {}
         # The objects whose methods hold the target, and the functions that were followed.
         self.owners: dict[str, None] = {}
         self.followed: set[str] = set()
         self.deepest = DEPTH
+        self.allowed = STEPS if coarse else FULL_STEPS
+        self._coarse = coarse
+        self._inside = 0  # how many layers are entered
+        self._layer_depth = 0
         monitor.loops = self.loops
         self._whole = frozenset(spot.ref for spot in aim.spots if not spot.statements)
         self._statements = {x.ref: frozenset(x.statements) for x in aim.spots if x.statements}
@@ -152,6 +169,8 @@ class ReachExecutor(Executor):
     ) -> list[Outcome]:
         """Call ``function``; what may lead to the target is followed whatever it is."""
         targets = self._targets(node, function, frame)
+        if self._inside and self.monitor.happened(state):
+            targets = []  # once is enough in a layer
         if isinstance(function, Element) or not any(self.leads(*x) for x in targets):
             self._note_handed(node, function, given, frame)
             return super().invoke(node, function, given, state, frame)
@@ -173,7 +192,7 @@ class ReachExecutor(Executor):
         targets = list(dict.fromkeys((x.ref, x.receiver) for x in found))
         known = {item.cls for item in self._objects(function)}
         narrowed = [x for x in targets if x[1] is not None and x[1].cls in known]
-        if isinstance(function, Callee):
+        if isinstance(function, Callee) and _is_named(node, function):
             same = [x for x in narrowed if x[0] == function.ref]
             narrowed = same or [x for x in targets if x[0] == function.ref] or narrowed
         return narrowed or targets
@@ -199,13 +218,13 @@ class ReachExecutor(Executor):
     ) -> list[Outcome]:
         """Follow each target that leads on, the others are known to do nothing."""
         found: list[Outcome] = []
-        owner = _owner_text(node, function)
         told: list[Literal] = []
         for number, (ref, instance) in enumerate(targets):
             part: State | None = state
+            owner = self._owner(node, function, ref, state, frame)
             if len(targets) > 1 and instance is not None:
                 last = number == len(targets) - 1
-                chosen = Test("isinstance", owner, instance.cls.name)
+                chosen = _choice(node, targets, owner, ref, instance)
                 part = self._chosen(state, told, None if last else chosen)
                 told.append(chosen)
             if part is None:
@@ -213,27 +232,41 @@ class ReachExecutor(Executor):
             if not self.leads(ref, instance):
                 found.append((self.after_call(part, ref, None), self._opaque(Callee(ref), given)))
                 continue
-            receiver = self._receiver(node, function, ref, instance)
+            receiver: Value | None = None
+            if instance is not None:
+                receiver = Symbol(owner, Types((instance,)), present=True)
             rest = given
             if receiver is None and given and self.takes_receiver(ref, given):
                 receiver, rest = given[0].value, given[1:]
             found += self.follow(node, ref, receiver, rest, part, frame)
         return found
 
+    def _owner(
+        self, node: ir.Call, function: Value, ref: FunctionRef, state: State, frame: Frame
+    ) -> str:
+        """The text of the object whose method is called, or of the module that is called."""
+        match function:
+            case ClassValue(cls):
+                return f"<{cls.name} {node.region.line}>"
+            case Callee(_, receiver) if receiver is not None:
+                return text_of(receiver)
+        named = isinstance(node.function, ir.Attribute) and node.function.name == _name(ref)
+        if isinstance(node.function, ir.Attribute) and (named or isinstance(function, Callee)):
+            return text_of(self.evaluator.value(node.function.value, state, frame.place))
+        own = frame.place.receiver
+        if own is not None and isinstance(node.function, ir.Name) and self._is_own(ref, own):
+            return text_of(own)
+        return text_of(function)
+
+    def _is_own(self, ref: FunctionRef, own: Value) -> bool:
+        """Is a function a method of an object, other than what calling that calls?"""
+        methods = (self.index.modules.method(x.cls, _name(ref)) for x in self.types_of(own))
+        return any(found is not None and found[0] == ref for found in methods)
+
     def _chosen(self, state: State, others: list[Literal], own: Literal | None) -> State | None:
         """The part of a state in which an object is of one class, and of none told before."""
         literals = [*(negate(other) for other in others), *([own] if own is not None else [])]
         return self.constrain(state, conjunction([Atom(literal) for literal in literals]))
-
-    def _receiver(
-        self, node: ir.Call, function: Value, ref: FunctionRef, instance: Instance | None
-    ) -> Value | None:
-        if instance is None:
-            return None
-        if isinstance(function, ClassValue):
-            text = f"<{function.cls.name} {node.region.line}>"
-            return Symbol(text, Types((instance,)), present=True)
-        return Symbol(_owner_text(node, function, ref), Types((instance,)), present=True)
 
     def follow(
         self,
@@ -244,9 +277,38 @@ class ReachExecutor(Executor):
         state: State,
         frame: Frame,
     ) -> list[Outcome]:
+        if ref in self._leading_refs and self._is_coarse(frame):
+            return self._perhaps(ref, receiver, given, state, frame)
         if ref in self._leading_refs and (frame.depth >= self.deepest or is_active(ref, frame)):
             self._cut(frame, node, "calls itself" if is_active(ref, frame) else "is too deep")
         return super().follow(node, ref, receiver, given, state, frame)
+
+    def _is_coarse(self, frame: Frame) -> bool:
+        """Is a call too far down for a method that is too large to be followed in full?"""
+        if not self._coarse:
+            return False
+        if self._inside:
+            return frame.depth > self._layer_depth + COARSE_IN_LAYER
+        return frame.depth > COARSE
+
+    def _perhaps(
+        self,
+        ref: FunctionRef,
+        receiver: Value | None,
+        given: tuple[Given, ...],
+        state: State,
+        frame: Frame,
+    ) -> list[Outcome]:
+        """What is not followed may lead to the target or not, and that is said."""
+        owner = f"{text_of(receiver)}.{_name(ref)}" if receiver is not None else ref.qualname
+        formula = Atom(Test("true", f"{owner} leads there"))
+        result = self._opaque(Callee(ref), given)
+        there, past = self.constrain(state, formula), self.constrain(state, opposite(formula))
+        found = [(past, result)] if past is not None else []
+        if there is not None:
+            self._note_owner(frame)
+            found.append((self.monitor.required(there, ref.qualname), result))
+        return found
 
     def _note_handed(
         self, node: ir.Call, function: Value, given: tuple[Given, ...], frame: Frame
@@ -302,7 +364,10 @@ class ReachExecutor(Executor):
         for part in state.condition.alternatives:
             # Each on its own, or what decides inside a layer is lost among what leads to it.
             entered = self.monitor.inside(state.under(PathCondition((part,))), self.next_loop())
+            self._inside += 1
+            self._layer_depth = frame.depth
             outcomes = self._dispatch(node, element, targets, given, entered, frame)
+            self._inside -= 1
             found += [self._ran(after, run, scope, frame) for after, _ in outcomes]
         merged = self.merged(found, frame, node.region.line)
         return [(after, result) for after in merged]
@@ -380,6 +445,26 @@ class ReachExecutor(Executor):
         return tuple((method[0], item) for method, item in found if method is not None)
 
 
+def _is_named(node: ir.Call, function: Callee) -> bool:
+    """Does a call name the function itself, not an attribute that may hold others as well?"""
+    return not isinstance(node.function, ir.Attribute) or node.function.name == _name(function.ref)
+
+
+def _choice(
+    node: ir.Call,
+    targets: list[tuple[FunctionRef, Instance | None]],
+    owner: str,
+    ref: FunctionRef,
+    instance: Instance,
+) -> Literal:
+    """What is said of a call that runs this target, and not one of the others."""
+    same = [other for other, receiver in targets if receiver == instance]
+    if len(same) > 1:
+        name = node.function.name if isinstance(node.function, ir.Attribute) else "method"
+        return Test("equals", f"{owner}.{name}", _name(ref))
+    return Test("isinstance", owner, instance.cls.name)
+
+
 def _deep(body: tuple[ir.Statement, ...]) -> Iterator[ir.Statement]:
     """All statements, also those of functions inside."""
     for statement in all_statements(body):
@@ -390,14 +475,3 @@ def _deep(body: tuple[ir.Statement, ...]) -> Iterator[ir.Statement]:
 
 def _name(ref: FunctionRef) -> str:
     return ref.qualname.rpartition(".")[2]
-
-
-def _owner_text(node: ir.Call, function: Value, ref: FunctionRef | None = None) -> str:
-    """The text of the object whose method is called, or of the module that is called."""
-    if isinstance(function, Callee):
-        return text_of(function.receiver) if function.receiver is not None else ""
-    text = text_of(function)
-    if ref is None or not isinstance(node.function, ir.Attribute):
-        return text
-    name = node.function.name
-    return text.rpartition(".")[0] if name == _name(ref) and text.endswith(f".{name}") else text

@@ -1,5 +1,6 @@
 """Whether a target runs on every path, for people at a terminal: the answer first."""
 
+import ast
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
@@ -23,6 +24,7 @@ from pathaudit.results.reaches import (
 _NARROWEST = 40
 _INDENT = 12  # columns before what is said of an entry
 _ROWS = 6  # ways of one kind that are shown of an entry
+_WAYS = 3  # alternatives of a condition that are shown
 _GROUPS = 8  # groups of classes that are shown
 _WORDS = {
     Extent.EVERY: "on every path",
@@ -58,12 +60,14 @@ def render(
 def answer_of(report: ReachReport) -> tuple[Extent, str]:
     """The answer in one sentence; of a patch, of all that it adds."""
     outer = [target for target in report.targets if not target.within] or list(report.targets)
+    if not report.standing:
+        outer = [target for target in outer if target.entries] or outer
     if len(outer) == 1:
         return outer[0].extent, _sentence(outer[0])
     extents = {target.extent for target in outer}
     if len(extents) == 1:
         first = outer[0]
-        return first.extent, f"{_sentence(first)}; so are all {len(outer)} parts"
+        return first.extent, f"{_sentence(first)}; the same of all {len(outer)} parts"
     parts = []
     for extent in (Extent.NONE, Extent.SOME, Extent.UNKNOWN, Extent.EVERY):
         found = [target for target in outer if target.extent is extent]
@@ -125,12 +129,29 @@ def _bypass(found: Range) -> str:
 
 
 def _when(found: Range) -> str:
-    return "always" if found.condition == "always" else f"when {condition_text(found.condition)}"
+    return "always" if found.condition == "always" else f"when {_shortened(found.condition)}"
 
 
 def _where(found: Range) -> str:
     word = "where" if found.layers else "when"
-    return f"{word} {condition_text(found.condition)}"
+    return f"{word} {_shortened(found.condition)}"
+
+
+def _shortened(condition: str) -> str:
+    """A condition; of many alternatives the shortest, and how many more there are."""
+    try:
+        node = ast.parse(condition, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return condition_text(condition)
+    if not isinstance(node, ast.BoolOp) or isinstance(node.op, ast.And):
+        return condition_text(condition)
+    parts = [ast.get_source_segment(condition, value) or "" for value in node.values]
+    if len(parts) <= _WAYS:
+        return condition_text(condition)
+    told = sorted(parts, key=len)[:_WAYS]
+    texts = [f"({text})" if " and " in text else text for text in told]
+    rest = counted(len(parts) - _WAYS, "more way")
+    return f"{condition_text(' or '.join(texts))} or in {rest}"
 
 
 # ---- the page ---------------------------------------------------------------------------------
