@@ -7,7 +7,8 @@ from pathaudit.check.subjects import REACHED_DEPTH, reachable
 from pathaudit.index import ClassRef, FunctionRef, Index, Instance
 from pathaudit.paths import BudgetExceeded, Question, ask
 from pathaudit.reach.calls import Called, Calls
-from pathaudit.reach.executor import Aim, ReachExecutor
+from pathaudit.reach.executor import ReachExecutor
+from pathaudit.reach.following import Aim
 from pathaudit.reach.monitor import ReachMonitor
 from pathaudit.reach.spots import Spot
 from pathaudit.reach.telling import Told, tell

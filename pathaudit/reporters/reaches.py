@@ -88,7 +88,19 @@ def _sentence(target: TargetReach) -> str:
     if target.extent in (Extent.UNKNOWN, Extent.NONE):
         reason = next((entry.reason for entry in target.entries if entry.reason), "")
         return f"{word}: {visible(reason)}" if reason else f"{word} of {_methods(target.entries)}"
-    return f"{word}{_why_not(target)}{_missing(target)}"
+    every = _classes(target, Extent.EVERY)
+    if not every:
+        return f"{word}{_why_not(target)}{_missing(target)}"
+    served = counted(len(every), "served class", "served classes")
+    others = listed(_classes(target, Extent.SOME, Extent.NONE, Extent.UNKNOWN))
+    methods = _methods(x for x in target.entries if x.extent is Extent.EVERY)
+    text = f"{_WORDS[Extent.EVERY]} of {methods} in {served}, not in {others}"
+    return f"{text}{_missing(target)}"
+
+
+def _classes(target: TargetReach, *extents: Extent) -> list[str]:
+    found = (name for x in target.entries if x.extent in extents for name in x.classes)
+    return list(dict.fromkeys(found))
 
 
 def _methods(entries: Iterable[EntryReach]) -> str:
@@ -105,10 +117,6 @@ def _why_not(target: TargetReach) -> str:
         runs = [x for x in entry.runs if x.condition != "always"]
         if entry.extent is Extent.SOME and runs:
             return f" of {visible(entry.method)}: only {_where(runs[0])}"
-    every = [entry for entry in target.entries if entry.extent is Extent.EVERY]
-    if every:
-        classes = {name for entry in every for name in entry.classes}
-        return f": on every path of {counted(len(classes), 'served class', 'served classes')}"
     return ""
 
 
@@ -218,6 +226,10 @@ def _entry(entry: EntryReach, page: Page) -> Iterator[Line]:
     yield from hanging(lead, text, 4, page, _STYLES[entry.extent])
     if len(entry.chain) > 1:
         yield from hanging((("dim", "    way     "),), _chain(entry), _INDENT, page, "dim")
+    if entry.given:
+        yield from hanging(
+            (("dim", "    given   "),), visible("; ".join(entry.given)), _INDENT, page
+        )
     for found in entry.runs[:_ROWS]:
         if found.layers or found.condition != "always":
             yield from hanging((("", "    runs    "),), _run(found), _INDENT, page)
