@@ -250,7 +250,7 @@ class FollowingExecutor(Executor):
             case Callee(_, receiver) if receiver is not None:
                 return text_of(receiver)
         named = isinstance(node.function, ir.Attribute) and node.function.name == name_of(ref)
-        if isinstance(node.function, ir.Attribute) and (named or isinstance(function, Callee)):
+        if isinstance(node.function, ir.Attribute) and (named or not self.types_of(function)):
             return text_of(self.evaluator.value(node.function.value, state, frame.place))
         own = frame.place.receiver
         if own is not None and isinstance(node.function, ir.Name) and self._is_own(ref, own):

@@ -63,8 +63,11 @@ def _end_of(statement: ast.stmt) -> int:
             last = subject
         case ast.Try() | ast.TryStar():
             return statement.lineno
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return max(statement.lineno, statement.body[0].lineno - 1)
+        case ast.FunctionDef(args=head) | ast.AsyncFunctionDef(args=head):
+            inside = [*ast.walk(head), *([statement.returns] if statement.returns else [])]
+            return max([statement.lineno, *(getattr(x, "end_lineno", 0) or 0 for x in inside)])
+        case ast.ClassDef():
+            return statement.lineno
         case _:
             last = statement
     return last.end_lineno or statement.lineno

@@ -137,7 +137,9 @@ def _bypass(found: Range) -> str:
 
 
 def _when(found: Range) -> str:
-    return "always" if found.condition == "always" else f"when {_shortened(found.condition)}"
+    if found.condition != "always":
+        return f"when {_shortened(found.condition)}"
+    return "always" if found.layers else "by what no test tells (an exception, an empty loop)"
 
 
 def _where(found: Range) -> str:
