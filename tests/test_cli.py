@@ -344,6 +344,7 @@ COMMANDS = [
     "graph",
     "history",
     "live",
+    "reach",
     "rules",
     "rules docs",
     "rules list",

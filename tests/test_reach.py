@@ -1,13 +1,19 @@
 """On which paths a target runs: lines, functions, patterns and patches of small models."""
 
+import difflib
+import io
 from collections.abc import Mapping
+from json import loads
 from textwrap import dedent, indent
 
+import jsonschema
 import pytest
 
 from pathaudit.audit import reach_of
 from pathaudit.cli.options import load_rules
 from pathaudit.errors import UsageError
+from pathaudit.reporters import json
+from pathaudit.reporters import reaches as text
 from pathaudit.reporters.reaches import answer_of
 from pathaudit.results.reaches import Extent, ReachReport, TargetReach
 from pathaudit.sources import SourceTree, from_text
@@ -261,7 +267,7 @@ def test_a_line_in_a_loop_over_layers(body: str, expected: str) -> None:
         ),
         pytest.param(
             "sglang/srt/runner.py:3-5",
-            "on no path: nothing in the tree calls run_all; the same of all 2 parts",
+            "on no path: nothing in the tree calls run_all (all 2 parts)",
             id="unreached-lines",
         ),
     ],
@@ -332,16 +338,16 @@ def test_a_method_that_is_handed_on_is_not_known() -> None:
         "    def later(self):\n        note(self)  # here\n\n"
         "    def forward(self, hidden, forward_batch):\n        launch",
     )
-    extent, text = answer_of(ask(code))
+    extent, told = answer_of(ask(code))
     assert extent is Extent.UNKNOWN
-    assert "launch is handed Model.later, and may call it" in text
+    assert "launch is handed Model.later, and may call it" in told
 
 
 def test_a_method_that_a_subclass_replaces() -> None:
     base = "class Base(nn.Module):\n    def forward(self, hidden):\n        return hidden\n\n"
     code = model(LOOP).replace("class Part(nn.Module)", base + "class Part(Base)")
-    text = answer(code, "Base.forward")
-    assert text.startswith("on no path: Base.forward is replaced by Part.forward (")
+    told = answer(code, "Base.forward")
+    assert told.startswith("on no path: Base.forward is replaced by Part.forward (")
 
 
 def test_a_definition_that_a_later_one_replaces() -> None:
@@ -354,16 +360,16 @@ def test_a_definition_that_a_later_one_replaces() -> None:
 
 
 def test_code_of_the_module_runs_when_it_is_imported() -> None:
-    text = answer(model(LOOP).replace("EntryClass", "X = 1  # here\nEntryClass"))
-    assert text == "on no path: it runs when the module is imported, and in no forward"
+    told = answer(model(LOOP).replace("EntryClass", "X = 1  # here\nEntryClass"))
+    assert told == "on no path: it runs when the module is imported, and in no forward"
 
 
 def test_objects_of_unknown_class_may_lead_there() -> None:
     more = {"sglang/srt/backend.py": "class Backend:\n    def attend(self, x):\n        return x\n"}
     code = model(LOOP).replace("return hidden", "return forward_batch.backend.attend(hidden)", 1)
     report = reach_of(tree(code, more), RULES, "Backend.attend")
-    extent, text = answer_of(report)
-    assert (extent, text.startswith("not known: it may be called at sglang/srt/")) == (
+    extent, told = answer_of(report)
+    assert (extent, told.startswith("not known: it may be called at sglang/srt/")) == (
         Extent.UNKNOWN,
         True,
     )
@@ -373,8 +379,6 @@ def test_objects_of_unknown_class_may_lead_there() -> None:
 
 
 def of_patch(code: str, patched: str) -> ReachReport:
-    import difflib
-
     lines = difflib.unified_diff(
         code.splitlines(True), patched.splitlines(True), f"a/python/{FILE}", f"b/python/{FILE}"
     )
@@ -402,9 +406,9 @@ def test_each_statement_that_a_patch_adds_is_judged() -> None:
         ("aux = []", "every", False),
         ("aux.append(hidden)", "some", True),
     ]
-    extent, text = answer_of(report)
+    extent, told = answer_of(report)
     assert extent is Extent.NONE
-    assert text == "on no path: 1 part (line 14); on every path: 1 part (line 39)"
+    assert told == "on no path: 1 part (line 14); on every path: 1 part (line 39)"
 
 
 def test_a_patch_of_one_place_is_answered_in_one_sentence() -> None:
@@ -433,6 +437,41 @@ def test_statements_that_no_jump_parts_are_one() -> None:
         (3, 3, "return b"),
         (4, 5, "c = 3"),
     ]
+
+
+# ---- outputs ----------------------------------------------------------------------------------
+
+
+def rendered(report: ReachReport, **options: bool | int) -> list[str]:
+    out = io.StringIO()
+    text.render(report, out, **options)  # type: ignore[arg-type]
+    return out.getvalue().splitlines()
+
+
+def test_the_first_line_is_the_answer_and_nothing_is_wider_than_the_page() -> None:
+    report = ask(model(LOOP_OR_RUNNER))
+    lines = rendered(report, width=60)
+    assert lines[0].startswith("on some paths of forward: bypassed")
+    assert max(map(len, lines)) <= 60
+    assert "    without layers [1, len(layers)) go to run_all at" in lines
+    assert "\x1b[" in "".join(rendered(report, color=True))
+
+
+def test_text_of_the_code_is_escaped() -> None:
+    report = ask(model("note('\u202e\x1b[31m')  # here" + LOOP))
+    shown = "\n".join(rendered(report))
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "\\x1b[31m" in shown
+
+
+def test_the_json_is_what_its_schema_says() -> None:
+    out = io.StringIO()
+    json.render(ask(model(LOOP_OR_RUNNER)), out)
+    found = loads(out.getvalue())
+    jsonschema.validate(found, json.schema(ReachReport))
+    (target,) = found["targets"]
+    assert (target["extent"], target["entries"][0]["bypasses"][0]["by"]) == ("some", "run_all")
 
 
 # ---- mistakes ---------------------------------------------------------------------------------

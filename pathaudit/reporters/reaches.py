@@ -67,7 +67,7 @@ def answer_of(report: ReachReport) -> tuple[Extent, str]:
     extents = {target.extent for target in outer}
     if len(extents) == 1:
         first = outer[0]
-        return first.extent, f"{_sentence(first)}; the same of all {len(outer)} parts"
+        return first.extent, f"{_sentence(first)} (all {len(outer)} parts)"
     parts = []
     for extent in (Extent.NONE, Extent.SOME, Extent.UNKNOWN, Extent.EVERY):
         found = [target for target in outer if target.extent is extent]
@@ -130,7 +130,7 @@ def _bypass(found: Range) -> str:
     if found.variant:
         parts.append(f"by {visible(found.variant)}")
     if found.layers:
-        parts.append(f"for layers {visible(found.layers)}".replace(" ", GLUE))
+        parts.append(f"for layers {visible(found.layers).replace(' ', GLUE)}")
     parts.append(_when(found))
     flags = f" ({visible(found.controls[0])})" if found.controls else ""
     return ", ".join(parts) + flags
@@ -171,8 +171,7 @@ def _lines(report: ReachReport, page: Page) -> Iterator[Line]:
     extent, text = answer_of(report)
     yield from hanging((), text, 0, page, _STYLES[extent])
     if report.standing:
-        had = "has it" if report.standing == "patched" else "does not have it yet, and was given it"
-        yield from hanging((), f"The tree {had}: {visible(report.request)}", 0, page, "dim")
+        yield from hanging((), _standing(report), 0, page, "dim")
     for target in report.targets:
         yield ()
         yield from _target(target, report, page)
@@ -184,6 +183,15 @@ def _lines(report: ReachReport, page: Page) -> Iterator[Line]:
             )
     yield ()
     yield from _end(report, page)
+
+
+def _standing(report: ReachReport) -> str:
+    name = visible(report.request)
+    if name.startswith("git:"):
+        return f"Judged is what the tree adds to {name}"
+    if report.standing == "patched":
+        return f"The tree has this patch: {name}"
+    return f"The tree is without this patch, and judged with it: {name}"
 
 
 def _target(target: TargetReach, report: ReachReport, page: Page) -> Iterator[Line]:
