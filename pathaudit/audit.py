@@ -27,6 +27,7 @@ from pathaudit.results import (
     Summary,
     Verdict,
 )
+from pathaudit.results.reaches import ReachReport
 from pathaudit.results.versions import Survey
 from pathaudit.ruleset import Ruleset
 from pathaudit.sources import SourceTree
@@ -35,6 +36,7 @@ from pathaudit.sources import SourceTree
 if TYPE_CHECKING:
     from pathaudit.check import Answer
     from pathaudit.policy import Told
+    from pathaudit.sources.fitting import Fitted
     from pathaudit.work import Work
 
 
@@ -129,6 +131,27 @@ def gates_of(
     known = means.cache.known(tree) if means.cache is not None else None
     with _at_work(tree, rules, known, (), means) as work:
         report = find_gates(work, what, within=within)
+    if known is not None and means.cache is not None:
+        means.cache.keep(known, tree)
+    return report
+
+
+def reach_of(
+    tree: SourceTree,
+    rules: Ruleset,
+    target: str,
+    *,
+    entry: str | None = None,
+    patch: "Fitted | None" = None,
+    means: Means = ALONE,
+) -> ReachReport:
+    """Where a target or what a patch adds runs; raises as its stage does."""
+    from pathaudit.reach import reach
+
+    tree = patch.new if patch is not None else tree
+    known = means.cache.known(tree) if means.cache is not None else None
+    with _at_work(tree, rules, known, (), means) as work:
+        report = reach(work, target, entry=entry, patch=patch)
     if known is not None and means.cache is not None:
         means.cache.keep(known, tree)
     return report

@@ -347,6 +347,7 @@ COMMANDS = [
     "graph",
     "history",
     "live",
+    "reach",
     "rules",
     "rules docs",
     "rules list",

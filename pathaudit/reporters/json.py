@@ -9,6 +9,7 @@ from pathaudit.decisions import GatesReport
 from pathaudit.results import GraphView, Report
 from pathaudit.results.bumps import BumpReport
 from pathaudit.results.live import LiveReport
+from pathaudit.results.reaches import ReachReport
 from pathaudit.results.settings import SettingsReport
 from pathaudit.results.versions import History, ReportDiff
 
@@ -20,6 +21,7 @@ Answer: TypeAlias = (
     | GatesReport
     | LiveReport
     | BumpReport
+    | ReachReport
     | SettingsReport
 )
 
