@@ -6,8 +6,10 @@ from fnmatch import fnmatchcase
 
 from pathaudit.check.invokes_calls import CALL, runs_a_part
 from pathaudit.hooks.events import CALLED, FORWARD, FUSED, HANDED, METHOD, RECIPE
+from pathaudit.hooks.objects import INIT
 from pathaudit.hooks.recipes import Ran, run_recipe
 from pathaudit.hooks.values import (
+    ClassValue,
     Closure,
     Foreign,
     Function,
@@ -18,6 +20,7 @@ from pathaudit.hooks.values import (
     Values,
 )
 from pathaudit.hooks.walk import Here, Walk
+from pathaudit.index import ClassRef
 
 # Builtins that look at what they are given.
 _LOOKING = frozenset(
@@ -58,6 +61,8 @@ class Walker(Walk):
                         self._module_called(element, node, here, layers)
             case Function():
                 self._function_called(value, node, here, layers)
+            case ClassValue(cls):
+                self._constructed(cls, node, here)
             case Closure():
                 self.enter(self.objects.closure_frame(value, node, here.frame))
             case _:
@@ -71,22 +76,23 @@ class Walker(Walk):
             call = self.index.profile.modules.call
             found = own or self.index.modules.method(module.cls, call)
             if found is not None:
-                self._enter(Function(found[0], module), node, here)
+                self._enter(Function(found[0], module), node, here, runs=True)
 
-    def _enter(self, function: Function, node: ast.Call, here: Here) -> None:
+    def _enter(
+        self, function: Function, node: ast.Call, here: Here, *, runs: bool = False
+    ) -> None:
         frame = self.objects.called_frame(function, node, here.frame)
         if frame is not None:
-            self.enter(frame)
+            self.enter(frame, running=function.receiver if runs else None)
 
     def _function_called(self, function: Function, node: ast.Call, here: Here, layers: str) -> None:
         thing = function.receiver
         if thing is None and self._picked_recipes(function, node, here, layers):
             return
-        if thing is not None and thing != here.frame.receiver:
-            how = self.how(thing, function)
-            if how:
-                self.emit(thing, how, node, here, layers)
-        self._enter(function, node, here)
+        how = self.how(thing, function) if thing is not None else ""
+        if thing is not None and how and not self.runs_now(thing, whole=how == FORWARD):
+            self.emit(thing, how, node, here, layers)
+        self._enter(function, node, here, runs=bool(how))
 
     def how(self, thing: Thing, function: Function) -> str:
         """How a method of a module runs the module; nothing if it does not."""
@@ -153,9 +159,7 @@ class Walker(Walk):
             for event in item.events:
                 self.note(event, node, here, layers)
             for method in item.methods:
-                outline = self.index.modules.function(method.ref)
-                if outline is not None and method.receiver is not None:
-                    self.enter(self.frame_of(method.receiver, method.ref, outline))
+                self._kept(method, runs=True)
 
     # ---- what is not called ----
 
@@ -165,9 +169,7 @@ class Walker(Walk):
             for value in self.objects.evaluate(item, here.frame):
                 if isinstance(value, Function) and value.receiver is not None:
                     self.emit(value.receiver, RECIPE, item, here)
-                    outline = self.index.modules.function(value.ref)
-                    if outline is not None:
-                        self.enter(self.frame_of(value.receiver, value.ref, outline))
+                    self._kept(value)
 
     def read(self, node: ast.Attribute, here: Here) -> None:
         """A weight of another module is read, to compute with it."""
@@ -175,23 +177,46 @@ class Walker(Walk):
             return
         if any(fnmatchcase(node.attr, glob) for glob in self.hooks.weights):
             for value in self.objects.evaluate(node.value, here.frame):
-                if isinstance(value, Thing | Foreign) and value != here.frame.receiver:
+                if isinstance(value, Thing | Foreign) and not self.runs_now(value):
                     self.emit(value, FUSED, node, here)
 
     def _handed(self, node: ast.Call, here: Here) -> None:
         """Modules are given to what cannot be followed, or to what they hold themselves."""
-        given = [*node.args, *(item.value for item in node.keywords)]
+        name = ast.unparse(node.func)
+        if any(fnmatchcase(name, glob) for glob in self.hooks.looks):
+            return
         own = self._owners(node.func, here)
-        for value in given:
-            if not isinstance(value, ast.Name | ast.Attribute | ast.Subscript):
-                continue
-            for found in self.objects.evaluate(value, here.frame):
-                bound = found.receiver if isinstance(found, Function) else found
-                if isinstance(bound, Thing | Foreign) and bound != here.frame.receiver:
-                    self.emit(bound, FUSED if bound in own else HANDED, node, here)
+        for value in self._arguments(node, here):
+            if isinstance(value, Function):
+                self._kept(value)
+            if isinstance(value, Thing | Foreign) and not self.runs_now(value):
+                self.emit(value, FUSED if value in own else HANDED, node, here)
         match node.func:
             case ast.Call(ast.Name("getattr"), [ast.Name("self"), *_]) if here.frame.receiver:
                 self.lost.setdefault(here.frame.receiver, (here.frame.file, node.lineno))
+
+    def _arguments(self, node: ast.Call, here: Here) -> Iterator[Value]:
+        """What is given to a call as it stands."""
+        for given in (*node.args, *(item.value for item in node.keywords)):
+            if isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
+                yield from self.objects.evaluate(given, here.frame)
+
+    def _kept(self, function: Function, *, runs: bool = False) -> None:
+        """A method of an object is kept by something, which may call it."""
+        outline = self.index.modules.function(function.ref)
+        if outline is not None and function.receiver is not None:
+            frame = self.frame_of(function.receiver, function.ref, outline)
+            self.enter(frame, running=function.receiver if runs else None)
+
+    def _constructed(self, cls: ClassRef, node: ast.Call, here: Here) -> None:
+        """An object is made: it may call what it is given, now or later."""
+        for value in self._arguments(node, here):
+            if isinstance(value, Function):
+                self._kept(value)
+        found = self.index.modules.method(cls, INIT)
+        if found is not None:
+            thing = self.objects.create(cls, node, here.frame, "")
+            self._enter(Function(found[0], thing), node, here)
 
     def _owners(self, node: ast.expr, here: Here) -> set[Value]:
         """The objects that an attribute chain goes through."""

@@ -6,6 +6,9 @@ is ever assigned. An expression that cannot be followed evaluates to nothing.
 
 import ast
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import partial
 
 from msgspec import Struct
 
@@ -97,7 +100,7 @@ class Evaluator(ABC):
             case ast.BoolOp(_, parts):
                 return union(self.evaluate(part, frame, hint) for part in parts)
             case ast.Dict(_, parts):
-                return union(self.evaluate(part, frame, hint) for part in parts)
+                return (Several((union(self.evaluate(x, frame, hint) for x in parts),)),)
             case ast.Tuple(items) | ast.List(items):
                 return (Several(tuple(self.evaluate(item, frame, hint) for item in items)),)
             case ast.ListComp(element) | ast.GeneratorExp(element) | ast.SetComp(element):
@@ -294,6 +297,10 @@ class Evaluator(ABC):
                 return tuple(ClassValue(x.cls) for x in values if isinstance(x, Thing))
             case ast.Name(name) if name in PASSING and node.args:
                 return self.evaluate(node.args[0], frame, hint)
+            case ast.Attribute(inner, "get") if node.args:
+                held = self.evaluate(inner, frame)
+                if any(isinstance(value, Several | Stack) for value in held):
+                    return _elements(held)
         text = dotted_name(node.func)
         if text.rsplit(".", 1)[-1] == "partial" and node.args:
             return self.evaluate(node.args[0], frame)
@@ -305,11 +312,21 @@ class Evaluator(ABC):
 
     def _got(self, node: ast.Call, frame: Frame) -> Values:
         parts = [self.evaluate(default, frame) for default in node.args[2:]]
-        name = node.args[1]
-        if isinstance(name, ast.Constant) and isinstance(name.value, str):
-            base = self.evaluate(node.args[0], frame)
-            parts += [self.member(value, name.value) for value in base]
+        for value in self.evaluate(node.args[0], frame):
+            parts += [self.member(value, name) for name in self._named(node.args[1], value)]
         return union(parts)
+
+    def _named(self, node: ast.expr, value: Value) -> Iterator[str]:
+        """The attribute names that an expression can give: of a text with gaps, all that fit."""
+        match node:
+            case ast.Constant(str(name)):
+                yield name
+            case ast.JoinedStr(parts) if isinstance(value, Thing):
+                texts = (x.value if isinstance(x, ast.Constant) else "*" for x in parts)
+                glob = "".join(map(str, texts))
+                for cls in self.index.modules.mro(value.cls) if glob.strip("*") else ():
+                    outline = self.index.modules.class_outline(cls)
+                    yield from filter(partial(fnmatchcase, pat=glob), outline.methods if outline else ())
 
     def _stacked(self, node: ast.Call, text: str, frame: Frame, hint: str) -> Stack | None:
         """The stack that a constructor or a container of modules makes."""

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from pathaudit.hooks.evaluate import Evaluator, Made
 from pathaudit.hooks.scopes import defaults_of, keyword_parameters, parameters_of
@@ -125,7 +126,10 @@ class Objects(Evaluator):
         defining = [ref for ref in order if self._init_of(ref) is not None]
         if not defining or cls == defining[0]:
             made = self.made.get(thing)
-            return self.bind(method.node, made.call, made.frame, 1) if made is not None else {}
+            if made is None:
+                # Whoever makes a served class gives it nothing but data.
+                made = Made(ast.Call(ast.Name(thing.cls.name), [], []), self.module_frame(cls.file))
+            return self.bind(method.node, made.call, made.frame, 1)
         for derived in reversed(order[: order.index(cls)] if cls in order else ()):
             found = self._init_of(derived)
             call = found.base_init if found is not None else None
@@ -233,7 +237,14 @@ class Objects(Evaluator):
         for name in names:
             own = f"{thing.path}.{name}" if thing.path else name
             for value in self.attribute(thing, name):
-                yield from (x for x in self._own(value, own) if self.is_module(x))
+                found = (x for x in self._own(value, own) if self.is_module(x))
+                yield from (x for x in found if not self._is_placeholder(x))
+
+    def _is_placeholder(self, module: Module) -> bool:
+        """Does a module only stand for one of another pipeline stage?"""
+        placeholder = self.index.profile.stacks.placeholder
+        name = placeholder.class_name if placeholder is not None else ""
+        return isinstance(module, Thing) and module.cls.name == name
 
     def _own(self, value: Value, path: str) -> Iterator[Module]:
         match value:
@@ -248,9 +259,11 @@ class Objects(Evaluator):
         return isinstance(value, Foreign) or self.is_module_class(value.cls)
 
     def is_module_class(self, cls: ClassRef) -> bool:
-        homes = tuple(f"{x.rpartition('.')[0]}." for x in self.index.profile.modules.bases)
+        """Does a class derive from one of modules?"""
+        globs = self.index.profile.hooks.bases
         bases = [x for item in self.index.modules.mro(cls) for x in self.index.modules.bases(item)]
-        return any(isinstance(x, External) and x.name.startswith(homes) for x in bases)
+        outside = [x.name for x in bases if isinstance(x, External)]
+        return any(fnmatchcase(name, glob) for name in outside for glob in globs)
 
 
 def _is_spread(call: ast.Call) -> bool:

@@ -30,7 +30,8 @@ from pathaudit.index.syntax import dotted_name
 FUNCTIONS = 6_000  # that are entered, each with what it is given
 FRAMES = 60  # that call each other
 
-Key = tuple[FunctionRef | None, Thing | None, tuple[tuple[str, Values], ...]]
+Given = tuple[tuple[str, Values], ...]
+Key = tuple[FunctionRef | None, Thing | None, Given, frozenset[tuple[Value, bool]]]
 
 
 class Here(Struct, frozen=True, eq=False):
@@ -75,39 +76,57 @@ class Walk:
         self.lost: dict[Thing, tuple[str, int]] = {}
         self.cut = False
         self._entered: set[Key] = set()
-        self._deep = 0
+        self._active: list[Value | None] = []
+        self._running: list[Value] = []
 
     def enter_method(self, thing: Thing, name: str) -> bool:
         """Follow a method of an object of which nothing is known that it is given."""
         found = self.index.modules.method(thing.cls, name)
         if found is None:
             return False
-        self.enter(self.frame_of(thing, *found))
+        self.enter(self.frame_of(thing, *found), running=thing)
         return True
 
     def frame_of(self, thing: Thing, ref: FunctionRef, function: FunctionOutline) -> Frame:
         owner = self.index.modules.owner(ref) or thing.cls
         return self.objects.method_frame(thing, owner, ref, function)
 
-    def enter(self, frame: Frame) -> None:
-        """Follow a function, unless it was with the same modules, or leads to none."""
+    def enter(self, frame: Frame, *, running: Thing | None = None) -> None:
+        """Follow a function, unless it was with the same modules, or leads to none.
+
+        ``running`` is the module that it runs, if it does not only do something with one.
+        """
+        self._running += [running] if running is not None else []
+        self._follow(frame)
+        if running is not None:
+            self._running.pop()
+
+    def _follow(self, frame: Frame) -> None:
         given = [(name, _told(values)) for name, values in frame.names.items()]
-        key = (frame.ref, frame.receiver, tuple((name, x) for name, x in given if x))
+        own = frozenset(
+            (x, x in self._running) for _, values in given for x in values if x in self._active
+        )
+        key = (frame.ref, frame.receiver, tuple((name, x) for name, x in given if x), own)
         leads = frame.receiver is not None or any(
             leads_on(value) for _, values in given for value in values
         )
         if key in self._entered or not leads:
             return
-        if len(self._entered) >= FUNCTIONS or self._deep >= FRAMES:
+        if len(self._entered) >= FUNCTIONS or len(self._active) >= FRAMES:
             self.cut = True
             return
         self._entered.add(key)
-        self._deep += 1
-        try:
-            if isinstance(frame.node, ast.FunctionDef | ast.AsyncFunctionDef):
-                self.block(frame.node.body, Here(frame))
-        finally:
-            self._deep -= 1
+        self._active.append(frame.receiver)
+        if isinstance(frame.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            self.block(frame.node.body, Here(frame))
+        self._active.pop()
+
+    def runs_now(self, module: Value, *, whole: bool = False) -> bool:
+        """Is a module at work, so that what it does with itself does not pass it by?
+
+        Of its ``whole`` forward that is so only where the module was run before, not a mere part.
+        """
+        return module in (self._running if whole else self._active)
 
     # ---- statements ----
 

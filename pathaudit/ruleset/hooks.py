@@ -25,14 +25,17 @@ class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
     """Which variants there are, and what counts as using a module.
 
     ``weights`` are attributes, as globs, that something computes with; of them ``shapes`` only
-    tells. ``containers`` hold modules, ``sequences`` call theirs, ``plain`` are names of classes
-    beside the modules' that are none. ``callers`` is the code that enters a served class, by method.
+    tells, and so do calls, as globs, that ``looks`` at a module they are given. ``containers`` hold modules, ``sequences`` call theirs, ``plain`` are names of classes
+    beside the modules' that are none, ``bases`` globs of outside classes that modules derive from.
+    ``callers`` is the code that enters a served class, by method.
     """
 
     variants: tuple[Variant, ...] = ()
     weights: tuple[str, ...] = ()
     shapes: tuple[str, ...] = ()
+    looks: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
     sequences: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ()
     callers: dict[str, tuple[Anchored, ...]] = {}
