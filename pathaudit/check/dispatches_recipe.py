@@ -24,7 +24,7 @@ def operations(index: Index, recipe: Recipe, depth: int = 0) -> Iterator[Listed]
     function = index.modules.function(recipe.ref)
     if function is None or depth > CALL_DEPTH:
         return
-    for node in ast.walk(function.node):
+    for node in function.nodes:
         if isinstance(node, ast.List):
             for item in node.elts:
                 path = _path(item, recipe.name)

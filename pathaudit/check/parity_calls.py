@@ -35,7 +35,7 @@ def layer_calls(
     if function is None or not function.attributes & stacks:
         return
     names = _parameters(index, layers)
-    for loop in ast.walk(function.node):
+    for loop in function.nodes:
         if not isinstance(loop, ast.For | ast.While) or names is None:
             continue
         elements = layers_in(loop, function, stacks)
@@ -118,7 +118,7 @@ def reads(index: Index, layers: tuple[ClassRef, ...], name: str) -> bool:
         and name in parameters(method[1].node)
         and any(
             isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-            for node in ast.walk(method[1].node)
+            for node in method[1].nodes
         )
         for method in found
     )

@@ -54,7 +54,7 @@ def handoffs(index: Index, owner: Owner) -> Iterator[Handoff]:
         function = index.modules.function(ref)
         if function is None or not function.attributes & stacks:
             continue
-        for node in ast.walk(function.node):
+        for node in function.nodes:
             if isinstance(node, ast.Call) and dotted_name(node.func) not in PASSING:
                 yield from _handed(index, cls, ref, function, node, stacks)
 

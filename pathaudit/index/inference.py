@@ -215,14 +215,14 @@ class Inference(ABC):
         if isinstance(maker, ast.Lambda):
             return self.evaluate(maker.body, scope)
         if isinstance(maker, ast.Name) and scope.function is not None:
-            for statement in ast.walk(scope.function.node):
+            for statement in scope.function.nodes:
                 if isinstance(statement, ast.FunctionDef) and statement.name == maker.id:
-                    inner = local_assignments(statement)
+                    inner = local_assignments(ast.walk(statement))
                     names = tuple(
                         (name, union(self._assigned(value, scope) for value in values))
                         for name, values in inner.items()
                     )
-                    return self.returned(returns(statement), with_names(scope, names))
+                    return self.returned(returns(ast.walk(statement)), with_names(scope, names))
         made = [
             Types((Instance(item.cls),)) if isinstance(item, ClassType) else UNKNOWN
             for item in self.evaluate(maker, scope).items

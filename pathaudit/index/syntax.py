@@ -2,7 +2,7 @@
 
 import ast
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -56,10 +56,10 @@ def dotted_name(node: ast.expr) -> str:
             return ""
 
 
-def returns(node: ast.AST) -> list[ast.expr]:
+def returns(nodes: Iterable[ast.AST]) -> list[ast.expr]:
     return [
         statement.value
-        for statement in ast.walk(node)
+        for statement in nodes
         if isinstance(statement, ast.Return) and statement.value is not None
     ]
 
@@ -71,10 +71,10 @@ class Assigned(Struct, frozen=True, eq=False):
     position: int | None = None
 
 
-def local_assignments(node: ast.AST) -> dict[str, list[Assigned]]:
-    """What each name is assigned anywhere inside a node, in order."""
+def local_assignments(nodes: Iterable[ast.AST]) -> dict[str, list[Assigned]]:
+    """What each name is assigned by some nodes, in order."""
     found: dict[str, list[Assigned]] = {}
-    for statement in ast.walk(node):
+    for statement in nodes:
         if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             for target in targets:
@@ -110,9 +110,9 @@ def default_of(node: Definition, name: str) -> ast.expr | None:
     return None
 
 
-def base_init_call(node: ast.AST) -> ast.Call | None:
+def base_init_call(nodes: Iterable[ast.AST]) -> ast.Call | None:
     """``super().__init__(...)`` or ``Base.__init__(self, ...)`` in a constructor."""
-    for call in ast.walk(node):
+    for call in nodes:
         if (
             isinstance(call, ast.Call)
             and isinstance(call.func, ast.Attribute)
