@@ -1,12 +1,13 @@
 """``pathaudit scan``: which paths break a rule?"""
 
 import time
-from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, get_args
+from typing import TYPE_CHECKING, NamedTuple, TextIO, get_args
 
 import click
 
 from pathaudit.cli.baselines import Baselines, baseline_options
 from pathaudit.cli.excerpts import excerpts
+from pathaudit.cli.forms import FailOn, Form, Told, render_report
 from pathaudit.cli.options import (
     Reach,
     color_option,
@@ -18,6 +19,7 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.places import locator, source_root_option
 from pathaudit.cli.served import served_class
 from pathaudit.cli.status import Status
 from pathaudit.errors import UsageError
@@ -25,9 +27,6 @@ from pathaudit.errors import UsageError
 if TYPE_CHECKING:
     from pathaudit.results import EntryReport, Report
     from pathaudit.sources import SourceTree
-
-Format = Literal["text", "json"]
-FailOn = Literal["error", "warning", "note", "never"]
 
 
 class Shown(NamedTuple):
@@ -51,6 +50,7 @@ Examples:
   pathaudit scan --config path/to/config.json   the class that serves a model
   pathaudit scan sglang/srt/models/llama.py   what depends on a file
   pathaudit scan --format json --output report.json
+  pathaudit scan fork --format sarif --output pathaudit.sarif
   pathaudit scan --fail-on never | less       look, and never fail
   pathaudit scan --rules ours --rule skipped-tap
 """
@@ -77,12 +77,13 @@ Examples:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(get_args(Format)),
+    type=click.Choice(get_args(Form)),
     default="text",
     show_default=True,
     help="The form of the report.",
 )
 @output_option("report")
+@source_root_option
 @source_options
 @means_options
 @baseline_options
@@ -100,8 +101,9 @@ def scan(
     config: str | None,
     fail_on: FailOn,
     strict: bool,
-    form: Format,
+    form: Form,
     output: str | None,
+    source_root: str | None,
     known: Baselines,
     verbose: bool,
     quiet: bool,
@@ -129,13 +131,16 @@ def scan(
         entry = _only_entry(entry, served_class(config))
     ruleset = load_rules(chosen, own)
     source, files = open_targets(targets, ruleset, reach._replace(quiet=quiet))
+    told = Told(ruleset, locator(source, source_root), fail_on, strict)
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         report = audit(source, ruleset, entry=entry, files=files, means=means)
     report = known.use(report, source, whole=entry is None and not files)
 
     def render(out: TextIO) -> None:
-        shown = Shown(verbose, entry is not None, color, started)
-        _render(source, report, out, shown if form == "text" else None)
+        if form == "text":
+            _render(source, report, out, Shown(verbose, entry is not None, color, started))
+        else:
+            render_report(form, report, out, told)
 
     if output is not None or not quiet:
         write_report(output, render)
@@ -148,13 +153,10 @@ def _only_entry(entry: str | None, named: str) -> str:
     return named
 
 
-def _render(source: "SourceTree", report: "Report", out: TextIO, shown: Shown | None) -> None:
-    """Write the text with what is to be shown, or JSON, which has everything."""
-    from pathaudit.reporters import json, text
+def _render(source: "SourceTree", report: "Report", out: TextIO, shown: Shown) -> None:
+    """Write the text with what is to be shown."""
+    from pathaudit.reporters import text
 
-    if shown is None:
-        json.render(report, out)
-        return
     text.render(
         report,
         out,
