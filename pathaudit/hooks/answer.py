@@ -40,7 +40,9 @@ def answer_of(subject: str, groups: Sequence[HookGroup]) -> str:
     parts += single
     if REPLAY in alike:
         parts.append(f"no Python runs in a {_titles(alike[REPLAY], 'or a')}")
-    return f"Hooks on {subject}: {'; '.join(parts)}."
+    if parts and not parts[0].startswith("fire"):
+        return f"Hooks on {subject}: {'; '.join(parts)}."
+    return f"Hooks on {subject} {'; '.join(parts)}."
 
 
 def _clause(variant: HookVariant, cells: Sequence[HookCell]) -> str:
@@ -53,12 +55,11 @@ def _clause(variant: HookVariant, cells: Sequence[HookCell]) -> str:
         return f"on {title} {told}"
     match next(iter(answers), NOT_RUN):
         case "no":
-            how = _how(cells)
-            return f"nothing fires on the {title} path{how}"
+            return f"nothing fires on the {_hyphened(title)} path{_how(cells)}"
         case "partly":
             return _partly(title, cells)
         case "patch only":
-            return f"on {title} only a patched forward runs, called as .forward(...)"
+            return f"on {title} only a patched forward runs, by .forward(...)"
         case "replay":
             return f"no Python runs in a {title}"
         case "raises":
@@ -76,22 +77,26 @@ def _how(cells: Sequence[HookCell]) -> str:
 
 
 def _recipe(places: Sequence[HookPlace]) -> str:
-    """Which layers run by a recipe, and where its first operations stand."""
+    """Which layers run by a recipe, and where it stands."""
     layers = sorted({x.layers for x in places} - {""})
-    which = f" of layers {' or '.join(layers)}" if layers else ""
+    which = f"layers {' or '.join(layers)} run" if layers else "it runs"
     first = places[0]
-    return f"{which}, which run as {first.text.split(',')[0]} and on ({first.file}:{first.line})"
+    return f", where {which} as {first.text} ({first.file}:{first.line})"
 
 
 def _partly(title: str, cells: Sequence[HookCell]) -> str:
     """Some layers run by a recipe, others are called; or some arms pass the call by."""
     places = [x for cell in cells for x in cell.places]
     recipes = [x for x in places if x.how == RECIPE]
-    called = sorted({x.layers for x in places if x.how == CALLED} - {""})
     if not recipes:
         return f"fire in part on {title}"
-    rest = f" (layers {' or '.join(called)} are called as before)" if called else ""
-    return f"nothing fires on the {title} path{_recipe(recipes)}{rest}"
+    called = sorted({x.layers for x in places if x.how == CALLED} - {""})
+    rest = f", and fire for layers {' or '.join(called)}, which are called" if called else ""
+    return f"nothing fires on the {_hyphened(title)} path{_recipe(recipes)}{rest}"
+
+
+def _hyphened(title: str) -> str:
+    return title.replace(" ", "-")
 
 
 def _titles(variants: Sequence[HookVariant], last: str = "and") -> str:

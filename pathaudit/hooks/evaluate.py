@@ -345,7 +345,7 @@ class Evaluator(ABC):
         called = symbol.name in self.index.profile.hooks.sequences
         if not called and symbol.name not in self.index.profile.hooks.containers:
             return None
-        elements = [_elements(self.evaluate(item, frame, inside)) for item in node.args]
+        elements = [_members(self.evaluate(item, frame, inside)) for item in node.args]
         return Stack(hint, union(elements), called)
 
     def _made(self, node: ast.expr, frame: Frame, hint: str) -> Values:
@@ -384,7 +384,7 @@ class Evaluator(ABC):
                 return NOTHING
             if isinstance(inner.node, ast.Lambda):
                 return self.evaluate(inner.node.body, inner, hint)
-            return union(self.evaluate(x, inner, hint) for x in returns(inner.node))
+            return union(self.evaluate(x, inner, hint) for x in returns(ast.walk(inner.node)))
         finally:
             self._calls -= 1
 
@@ -406,6 +406,12 @@ def _elements(values: Values) -> Values:
                 parts.append(elements)
             case Several(items):
                 parts.append(union(items))
-            case Thing() | Foreign() | ClassValue() | ForeignClass() | Function():
+            case ClassValue() | ForeignClass() | Function():
                 parts.append((value,))
     return union(parts)
+
+
+def _members(values: Values) -> Values:
+    """The modules that a container is made of: given one by one, or in a list."""
+    single = tuple(value for value in values if isinstance(value, Thing | Foreign))
+    return union((single, _elements(values)))

@@ -29,6 +29,6 @@ class Event(Struct, frozen=True):
     end_line: int
     within: str
     text: str
-    when: str = ""
+    when: tuple[str, ...] = ()
     layers: str = ""
     via: str = ""

@@ -190,7 +190,7 @@ class Objects(Evaluator):
         node = closure.node
         names = self.bind(node, call, frame, 0) if call is not None else {}
         names = {name: NOTHING for name in parameters_of(node)} | names
-        assigned = {} if isinstance(node, ast.Lambda) else local_assignments(node)
+        assigned = {} if isinstance(node, ast.Lambda) else local_assignments(ast.walk(node))
         outer = closure.frame
         return Frame(
             outer.file,

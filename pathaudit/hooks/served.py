@@ -91,11 +91,19 @@ def _walk(
     if walker.cut:
         message = f"the code that {root.cls.name} leads to was not followed to its end"
         gaps.append(Gap(kind="budget", file=root.cls.file, line=1, message=message))
-    gaps += [
-        Gap(kind="call", file=file, line=line, message=f"calls a method of {thing.cls.name} by name")
-        for thing, (file, line) in walker.lost.items()
-    ]
+    gaps += _lost(objects, walker)
     return walker.events
+
+
+def _lost(objects: Objects, walker: Walker) -> Iterable[Gap]:
+    """Calls of methods by names made at run time, of objects that hold what was not seen to run."""
+    ran = {event.module for event in walker.events}
+    for thing, (file, line) in walker.lost.items():
+        prefix = f"{thing.path}." if thing.path else ""
+        held = (x for x in objects.made if x.path.startswith(prefix) and objects.is_module(x))
+        if any(x not in ran and x != thing for x in held):
+            message = f"calls a method of {thing.cls.name} by a name made at run time"
+            yield Gap(kind="call", file=file, line=line, message=message)
 
 
 def _shown(index: Index, variant: Variant) -> HookVariant | None:

@@ -46,9 +46,12 @@ class Here(Struct, frozen=True, eq=False):
     looks: bool = False
 
     def under(self, test: ast.expr, *, taken: bool) -> "Here":
-        text = ast.unparse(test)
-        if not taken:
-            text = f"not {text}" if isinstance(test, ast.Name | ast.Call) else f"not ({text})"
+        if not taken and isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            text = ast.unparse(test.operand)
+        elif taken:
+            text = ast.unparse(test)
+        else:
+            text = ast.unparse(ast.UnaryOp(ast.Not(), test))
         return replace(self, guards=(*self.guards, text))
 
 
@@ -258,7 +261,7 @@ class Walk:
             last,
             ref.qualname if ref is not None else "",
             dotted_name(text) if dotted_name(text) else ast.unparse(text),  # type: ignore[arg-type]
-            " and ".join(dict.fromkeys(here.guards)),
+            tuple(dict.fromkeys(here.guards)),
             layers,
         )
         self.events[event] = None
@@ -266,7 +269,7 @@ class Walk:
     def note(self, event: Event, node: ast.AST, here: Here, layers: str) -> None:
         """Note an event that a call leads to, elsewhere."""
         via = f"{here.frame.file}:{getattr(node, 'lineno', 1)}"
-        when = " and ".join(dict.fromkeys(here.guards))
+        when = tuple(dict.fromkeys(here.guards))
         self.events[replace(event, via=via, when=when, layers=layers)] = None
 
 

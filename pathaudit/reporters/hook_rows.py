@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pathaudit.results.hooks import HookCell, HookGroup, HookModule, HookPlace
 
@@ -40,11 +41,15 @@ OPEN = "a ? behind a word: other places that cannot be followed may run it, too"
 
 
 class Row(Struct, frozen=True):
-    """The classes at one path whose cells say the same; ``module`` is the first of them."""
+    """The classes at one path whose cells say the same; ``made`` are the places that make them.
+
+    A cell has the places of all of them.
+    """
 
     path: str
     names: tuple[str, ...]
-    module: HookModule
+    made: tuple[str, ...]
+    cells: tuple[HookCell, ...]
 
 
 def rows_of(modules: Iterable[HookModule]) -> list[Row]:
@@ -53,7 +58,18 @@ def rows_of(modules: Iterable[HookModule]) -> list[Row]:
     for module in modules:
         words = tuple(word_of(cell) for cell in module.cells)
         rows.setdefault((module.path, words), []).append(module)
-    return [Row(path, tuple(x.name for x in same), same[0]) for (path, _), same in rows.items()]
+    return [_row(path, same) for (path, _), same in rows.items()]
+
+
+def _row(path: str, same: Sequence[HookModule]) -> Row:
+    made = dict.fromkeys(f"{x.file}:{x.line}" for x in same if x.file)
+    cells = zip(*(module.cells for module in same), strict=True)
+    return Row(path, tuple(x.name for x in same), tuple(made), tuple(map(_merged, cells)))
+
+
+def _merged(cells: Sequence[HookCell]) -> HookCell:
+    places = dict.fromkeys(place for cell in cells for place in cell.places)
+    return replace(cells[0], places=tuple(places))
 
 
 def word_of(cell: HookCell) -> str:
@@ -77,4 +93,4 @@ def place_text(place: HookPlace) -> str:
 
 def same_as_first(row: Row, number: int) -> bool:
     """Do the places of a variant tell what those of the first one do?"""
-    return number > 0 and row.module.cells[number].places == row.module.cells[0].places
+    return number > 0 and row.cells[number].places == row.cells[0].places

@@ -21,6 +21,7 @@ from pathaudit.results.hooks import HookCell, HookGroup, HookPlace, HooksReport
 
 _NARROWEST = 60
 _COLUMN = 8
+_TESTS = 2  # innermost tests around a place that are shown
 _FEW = 6  # rows whose places are shown without being asked for
 _STYLES = {"fires": "good", "no": "error", "raises": "error", "patch only": "warning",
            "partly": "warning", "unknown": "unknown", "replay": "note", "not run": "dim"}  # fmt: skip
@@ -73,7 +74,7 @@ def _group(group: HookGroup, page: Page, verbose: bool) -> Iterator[Line]:
         yield from hanging((("dim", "  "),), f"{visible(title)} runs as forward does", 2, page)
     if verbose or len(rows) <= _FEW:
         for row in rows:
-            yield from _places(row, group, page)
+            yield from _places(row, group, page, verbose)
     else:
         yield (("dim", f"  {counted(len(rows), 'row')}; --verbose shows the places behind them"),)
 
@@ -81,9 +82,9 @@ def _group(group: HookGroup, page: Page, verbose: bool) -> Iterator[Line]:
 def _row(row: Row, room: int) -> Iterator[Line]:
     """The path with the cells, and the class below it; both below where the path is too long."""
     path = visible(row.path) or "the served class itself"
-    name = "  " + listed([visible(x).rpartition("torch.")[2] for x in row.names[:1]])
-    name += f" and {len(row.names) - 1} more" if len(row.names) > 1 else ""
-    cells = tuple((_STYLES[x.answer], padded(word_of(x), _COLUMN)) for x in row.module.cells)
+    more = f" and {len(row.names) - 1} more" if len(row.names) > 1 else ""
+    name = f"  {_short(row.names[0])}{more}"
+    cells = tuple((_STYLES[x.answer], padded(word_of(x), _COLUMN)) for x in row.cells)
     if cell_len(path) < room:
         yield (("", padded(path, room)), *cells)
         yield (("dim", name),)
@@ -96,12 +97,18 @@ def _row(row: Row, room: int) -> Iterator[Line]:
         yield (("", " " * room), *cells)
 
 
-def _places(row: Row, group: HookGroup, page: Page) -> Iterator[Line]:
+def _short(name: str) -> str:
+    """``nn.Linear``, as code has it."""
+    return visible(name.removeprefix("torch."))
+
+
+def _places(row: Row, group: HookGroup, page: Page, verbose: bool) -> Iterator[Line]:
     yield ()
-    made = f"  made at {shown_path(row.module.file)}:{row.module.line}" if row.module.file else ""
-    title = f"{visible(row.path) or row.names[0]} ({visible(row.names[0])})"
+    names = listed([_short(name) for name in row.names])
+    title = f"{visible(row.path)} ({names})" if row.path else names
+    made = f", made at {', '.join(map(shown_path, row.made))}" if row.made else ""
     yield from hanging((("bold", ""),), f"{title}{made}", 2, page)
-    for number, (variant, cell) in enumerate(zip(group.variants, row.module.cells, strict=True)):
+    for number, (variant, cell) in enumerate(zip(group.variants, row.cells, strict=True)):
         lead: Line = (("", "  "), (_STYLES[cell.answer], f"{visible(variant.title)}: "))
         text = _summary(cell)
         if variant.replays:
@@ -112,7 +119,7 @@ def _places(row: Row, group: HookGroup, page: Page) -> Iterator[Line]:
         else:
             yield from hanging(lead, text, 4, page)
             for place in cell.places:
-                yield from _place(place, page)
+                yield from _place(place, page, verbose)
 
 
 def _summary(cell: HookCell) -> str:
@@ -123,7 +130,7 @@ def _summary(cell: HookCell) -> str:
     return visible(cell.answer) + (", and perhaps elsewhere" if cell.open else "")
 
 
-def _place(place: HookPlace, page: Page) -> Iterator[Line]:
+def _place(place: HookPlace, page: Page, verbose: bool) -> Iterator[Line]:
     yield from hanging((("step", "    "),), place_text_shown(place), 6, page, "step")
     told = f"{HOWS[place.how]}: {condition_text(place.text)}"
     parts: Sequence[str] = (
@@ -134,7 +141,10 @@ def _place(place: HookPlace, page: Page) -> Iterator[Line]:
     )
     yield from hanging((("", "      "),), ", ".join(filter(None, parts)), 6, page)
     if place.when:
-        yield from hanging((("dim", "      when "),), condition_text(place.when), 11, page, "dim")
+        tests = place.when if verbose else place.when[-_TESTS:]
+        left = "..., and " if len(tests) < len(place.when) else ""
+        text = left + " and ".join(map(condition_text, tests))
+        yield from hanging((("dim", "      when "),), text, 11, page, "dim")
 
 
 def place_text_shown(place: HookPlace) -> str:

@@ -12,7 +12,7 @@ from pathaudit.reporters.hook_rows import (
     same_as_first,
     word_of,
 )
-from pathaudit.reporters.markdown import code, escaped
+from pathaudit.reporters.markdown_text import cell, cells, code, escaped
 from pathaudit.results.hooks import HookGroup, HookPlace, HooksReport
 
 
@@ -42,9 +42,9 @@ def _group(group: HookGroup) -> Iterator[str]:
     yield f"| module | class | {' | '.join(escaped(x.title) for x in group.variants)} |"
     yield f"|{' --- |' * (len(group.variants) + 2)}"
     for row in rows:
-        cells = " | ".join(f"`{word_of(cell)}`" for cell in row.module.cells)
-        path = code(row.path) or "the served class itself"
-        yield f"| {path} | {', '.join(map(code, row.names))} | {cells} |"
+        words = " | ".join(f"`{word_of(x)}`" for x in row.cells)
+        path = cell(row.path) or "the served class itself"
+        yield f"| {path} | {cells(row.names)} | {words} |"
     yield ""
     yield "<details><summary>The places behind the cells</summary>"
     yield ""
@@ -56,17 +56,17 @@ def _group(group: HookGroup) -> Iterator[str]:
 
 def _places(row: Row, group: HookGroup) -> Iterator[str]:
     yield f"- {code(row.path) or code(row.names[0])}"
-    for number, (variant, cell) in enumerate(zip(group.variants, row.module.cells, strict=True)):
-        if variant.replays or not cell.places:
+    for number, (variant, item) in enumerate(zip(group.variants, row.cells, strict=True)):
+        if variant.replays or not item.places:
             continue
         same = f", as on {escaped(group.variants[0].title)}" if same_as_first(row, number) else ""
-        yield f"  - {escaped(variant.title)}: {escaped(cell.answer)}{same}"
-        yield from (f"    - {_place(place)}" for place in cell.places if not same)
+        yield f"  - {escaped(variant.title)}: {escaped(item.answer)}{same}"
+        yield from (f"    - {_place(place)}" for place in item.places if not same)
 
 
 def _place(place: HookPlace) -> str:
     parts = [f"{code(place_text(place))} {HOWS[place.how]}: {code(place.text)}"]
     parts += [f"layers {code(place.layers)}"] if place.layers else []
     parts += [f"by way of {code(place.via)}"] if place.via else []
-    parts += [f"when {code(place.when)}"] if place.when else []
+    parts += [f"when {code(' and '.join(place.when))}"] if place.when else []
     return ", ".join(parts)

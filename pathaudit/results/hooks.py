@@ -22,7 +22,7 @@ class HookPlace(Struct, frozen=True, kw_only=True):
     end_line: int
     within: str
     text: str
-    when: str = ""
+    when: tuple[str, ...] = ()
     layers: str = ""
     via: str = ""
 
