@@ -11,7 +11,7 @@ from pathaudit.hooks.request import Request, read_request
 from pathaudit.hooks.served import SERVED, Served
 from pathaudit.index import ClassRef
 from pathaudit.index.imports import lead_to
-from pathaudit.results import Gap, Source
+from pathaudit.results import Source
 from pathaudit.results.hooks import HookGroup, HooksReport
 from pathaudit.work import Work
 
@@ -41,7 +41,8 @@ def find_hooks(work: Work, *, entry: str | None = None, module: str = "") -> Hoo
         source=label,
         request=module,
         groups=groups,
-        gaps=tuple(sorted({*gaps, *_void(work)}, key=lambda x: (x.file, x.line, x.message))),
+        void=tuple(_void(work)),
+        gaps=tuple(sorted({*gaps}, key=lambda x: (x.file, x.line, x.message))),
     )
 
 
@@ -99,9 +100,7 @@ def _grouped(found: dict[ClassRef, Served], request: Request) -> tuple[HookGroup
     return tuple(sorted(made, key=lambda group: (group.file, group.line)))
 
 
-def _nothing(
-    work: Work, module: str, entry: str | None, found: Iterable[Served]
-) -> UsageError:
+def _nothing(work: Work, module: str, entry: str | None, found: Iterable[Served]) -> UsageError:
     """No module is meant: what it may have been."""
     known: Sequence[str] = sorted(
         {name for item in found for x in item.modules for name in (x.path, x.name) if name}
@@ -112,10 +111,9 @@ def _nothing(
     return UsageError(said, hint=hint)
 
 
-def _void(work: Work) -> Iterable[Gap]:
-    """The variants whose code is not in the tree: nothing is said of them."""
+def _void(work: Work) -> Iterable[str]:
+    """The variants whose code is not in the tree."""
     for variant in work.profile.hooks.variants:
         anchors = variant.anchors
         if anchors and all(work.index.modules.find(x.files, x.text) is None for x in anchors):
-            message = f"the code of {variant.title} is not there as known: nothing is said of it"
-            yield Gap(kind="profile", file=anchors[0].files[0], line=1, message=message)
+            yield variant.title

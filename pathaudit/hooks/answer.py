@@ -91,7 +91,7 @@ def _partly(title: str, cells: Sequence[HookCell]) -> str:
     if not recipes:
         return f"fire in part on {title}"
     called = sorted({x.layers for x in places if x.how == CALLED} - {""})
-    rest = f", and fire for layers {' or '.join(called)}, which are called" if called else ""
+    rest = f"; layers {' or '.join(called)} are called there, and they fire" if called else ""
     return f"nothing fires on the {_hyphened(title)} path{_recipe(recipes)}{rest}"
 
 

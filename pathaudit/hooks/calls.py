@@ -47,7 +47,7 @@ class Walker(Walk):
         if layers is None:
             return
         known = [self._callee(value, node, here, layers) for value in callees]
-        if not any(known):
+        if not any(known) and not self._foreign_forward(node, here, layers):
             self._handed(node, here)
 
     def _callee(self, value: Value, node: ast.Call, here: Here, layers: str) -> bool:
@@ -78,9 +78,19 @@ class Walker(Walk):
             if found is not None:
                 self._enter(Function(found[0], module), node, here, runs=True)
 
-    def _enter(
-        self, function: Function, node: ast.Call, here: Here, *, runs: bool = False
-    ) -> None:
+    def _foreign_forward(self, node: ast.Call, here: Here, layers: str) -> bool:
+        """The forward of a module whose class is outside of the tree."""
+        if not isinstance(node.func, ast.Attribute):
+            return False
+        base = self.objects.evaluate(node.func.value, here.frame)
+        found = [value for value in base if isinstance(value, Foreign)]
+        if node.func.attr != self.index.profile.modules.call or not found:
+            return False
+        for value in found:
+            self.emit(value, FORWARD, node, here, layers)
+        return True
+
+    def _enter(self, function: Function, node: ast.Call, here: Here, *, runs: bool = False) -> None:
         frame = self.objects.called_frame(function, node, here.frame)
         if frame is not None:
             self.enter(frame, running=function.receiver if runs else None)
@@ -138,9 +148,7 @@ class Walker(Walk):
                     if isinstance(found, Stack):
                         yield key, found
 
-    def _picked_recipes(
-        self, function: Function, node: ast.Call, here: Here, layers: str
-    ) -> bool:
+    def _picked_recipes(self, function: Function, node: ast.Call, here: Here, layers: str) -> bool:
         """Follow the recipes by which a function runs the layers that it is given."""
         frame = self.objects.called_frame(function, node, here.frame)
         if frame is None:

@@ -47,9 +47,7 @@ def replayed(cell: HookCell, variant: str) -> HookCell:
     if cell.answer in (NOT_RUN, UNKNOWN):
         return replace(cell, variant=variant)
     answer = cell.answer if cell.answer in (NO, "raises") else REPLAY
-    return replace(
-        cell, variant=variant, answer=answer, registered=NO, patched=NO, around=NO
-    )
+    return replace(cell, variant=variant, answer=answer, registered=NO, patched=NO, around=NO)
 
 
 def _share(known: Iterable[str], firing: set[str]) -> str:

@@ -5,19 +5,19 @@ is ever assigned. An expression that cannot be followed evaluates to nothing.
 """
 
 import ast
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import partial
 
 from msgspec import Struct
 
-from pathaudit.hooks.scopes import PASSING, Bound, bound_in
+from pathaudit.hooks.names import Names
+from pathaudit.hooks.scopes import PASSING
 from pathaudit.hooks.values import (
     NOTHING,
     ClassValue,
     Closure,
-    Constant,
     Foreign,
     ForeignClass,
     Frame,
@@ -28,10 +28,13 @@ from pathaudit.hooks.values import (
     Thing,
     Value,
     Values,
+    elements_of,
+    members_of,
+    picked,
     union,
 )
-from pathaudit.index import ClassRef, External, FunctionRef, Index, Symbol, ValueRef
-from pathaudit.index.syntax import Assigned, dotted_name, returns
+from pathaudit.index import ClassRef, External, Index
+from pathaudit.index.syntax import dotted_name, returns
 
 DEPTH = 40
 CALLS = 6  # functions that are called to get at one value
@@ -44,14 +47,12 @@ class Made(Struct, frozen=True, eq=False):
     frame: Frame
 
 
-class Evaluator(ABC):
+class Evaluator(Names):
     """Evaluates expressions in a frame; ``hint`` is the path at which a new object is stored."""
 
     def __init__(self, index: Index) -> None:
-        self.index = index
+        super().__init__(index)
         self.made: dict[Module, Made] = {}
-        self._bound: dict[ast.AST, Bound] = {}
-        self._names: dict[tuple[Frame, str, str], Values] = {}
         self._depth = self._calls = 0
 
     @abstractmethod
@@ -69,12 +70,6 @@ class Evaluator(ABC):
     @abstractmethod
     def closure_frame(self, closure: Closure, call: ast.Call | None, frame: Frame) -> Frame:
         """The inner function with its parameters bound to the arguments of a call."""
-
-    def bound(self, node: ast.AST) -> Bound:
-        """What a function binds beside its assignments."""
-        if node not in self._bound:
-            self._bound[node] = bound_in(node)
-        return self._bound[node]
 
     def evaluate(self, node: ast.expr, frame: Frame, hint: str = "") -> Values:
         """The values of an expression; nothing where it cannot be followed."""
@@ -108,7 +103,7 @@ class Evaluator(ABC):
             case ast.DictComp(_, value):
                 return (Several((self.evaluate(value, frame, hint),)),)
             case ast.Subscript(value, index):
-                return self._subscript(self.evaluate(value, frame, hint), index, hint)
+                return self._subscript(self.evaluate(value, frame, hint), index)
             case ast.NamedExpr(_, value) | ast.Starred(value) | ast.Await(value):
                 return self.evaluate(value, frame, hint)
             case ast.Lambda():
@@ -125,110 +120,6 @@ class Evaluator(ABC):
         classes = union(self.evaluate(item, frame) for item in asserted.get(text, ()))
         return tuple(Thing(f"<{text}>", x.cls) for x in classes if isinstance(x, ClassValue))
 
-    def constant(self, node: ast.expr, frame: Frame) -> Constant | None:
-        """The value of a literal, or of a parameter that is given one and never assigned."""
-        match node:
-            case ast.Constant(value) if value is None or isinstance(value, bool | int | str):
-                return Constant(value)
-            case ast.Name(name) if name not in frame.locals:
-                match frame.names.get(name, NOTHING):
-                    case (Constant() as found,):
-                        return found
-        return None
-
-    # ---- names ----
-
-    def name(self, name: str, frame: Frame, hint: str = "") -> Values:
-        """The values of a name in a function, in one around it, or in the module."""
-        key = (frame, name, hint)
-        if key not in self._names:
-            self._names[key] = NOTHING  # answers a circular question
-            self._names[key] = self._find_name(name, frame, hint)
-        return self._names[key]
-
-    def _find_name(self, name: str, frame: Frame, hint: str) -> Values:
-        bound = self.bound(frame.node)
-        known = name in frame.names or name in frame.locals
-        if known or name in bound.loops or name in bound.inner:
-            parts = [frame.names.get(name, NOTHING)]
-            parts += [self._assigned(item, frame, hint) for item in frame.locals.get(name, ())]
-            for looped in bound.loops.get(name, ()):
-                values = self.elements(looped.iterable, frame)
-                parts.append(_picked(values, looped.position))
-            if name in bound.inner:
-                parts.append((Closure(bound.inner[name], frame),))
-            return union(parts)
-        if frame.outer is not None:
-            return self.name(name, frame.outer, hint)
-        return self._symbol(self._resolve(name, frame), hint)
-
-    def _assigned(self, assigned: Assigned, frame: Frame, hint: str) -> Values:
-        if assigned.position is None:
-            return self.evaluate(assigned.value, frame, hint)
-        return self.item(assigned.value, assigned.position, frame, hint)
-
-    def item(self, node: ast.expr, position: int, frame: Frame, hint: str = "") -> Values:
-        """One item of a value that is unpacked; what makes a stack makes it first."""
-        values = self.evaluate(node, frame, hint)
-        if position == 0 and any(isinstance(value, Stack) for value in values):
-            return tuple(value for value in values if isinstance(value, Stack))
-        return _picked(tuple(x for x in values if isinstance(x, Several)), position)
-
-    def elements(self, node: ast.expr, frame: Frame) -> Values:
-        """What a loop over an expression takes, one at a time."""
-        match node:
-            case ast.Call(ast.Name("enumerate"), [inner, *_]):
-                return (Several((NOTHING, self.elements(inner, frame))),)
-            case ast.Call(ast.Name("zip"), parts):
-                return (Several(tuple(self.elements(part, frame) for part in parts)),)
-            case ast.Call(ast.Attribute(inner, "items"), []):
-                return (Several((NOTHING, _elements(self.evaluate(inner, frame)))),)
-            case ast.Call(ast.Attribute(inner, "values" | "children" | "modules"), []):
-                return _elements(self.evaluate(inner, frame))
-            case ast.Call(ast.Name(name), [inner, *_]) if name in PASSING:
-                return self.elements(inner, frame)
-            case _:
-                return _elements(self.evaluate(node, frame))
-
-    def _resolve(self, name: str, frame: Frame) -> Symbol | None:
-        head, _, rest = name.partition(".")
-        modules = self.index.modules
-        for bound, symbol in frame.imports:
-            if bound == head and symbol.attribute:
-                module = modules.absolute(frame.file, symbol)
-                file = modules.file_of(module)
-                whole = f"{symbol.attribute}.{rest}" if rest else symbol.attribute
-                return modules.resolve(file, whole) if file else External(f"{module}.{whole}")
-        return modules.resolve(frame.file, name)
-
-    def _symbol(self, symbol: Symbol | None, hint: str = "") -> Values:
-        match symbol:
-            case ClassRef():
-                return (ClassValue(symbol),)
-            case FunctionRef():
-                return (Function(symbol),)
-            case External(name) if self._is_module_class(name):
-                return (ForeignClass(name),)
-            case ValueRef(file, name):
-                outline = self.index.modules.outline(file)
-                values = outline.values.get(name, ()) if outline else ()
-                frame = self.module_frame(file)
-                return union(self.evaluate(value, frame, hint) for value in values)
-            case _:
-                return NOTHING
-
-    def module_frame(self, file: str) -> Frame:
-        """Where expressions of a module's top level are evaluated."""
-        return Frame(file, ast.Module([], []), {})
-
-    def _is_module_class(self, name: str) -> bool:
-        """Is this a class of modules outside of the tree, such as ``torch.nn.Linear``?"""
-        package, _, last = name.rpartition(".")
-        homes = {base.rpartition(".")[0] for base in self.index.profile.modules.bases}
-        made = (*self.index.profile.modules.bases, *self.index.profile.stacks.containers)
-        plain = name in made or last in self.index.profile.hooks.plain
-        return package in homes and last[:1].isupper() and not plain
-
     # ---- attributes ----
 
     def _dotted(self, node: ast.Attribute, frame: Frame) -> Values:
@@ -240,7 +131,7 @@ class Evaluator(ABC):
         if found or base:
             return found
         text = dotted_name(node)
-        return self._symbol(self._resolve(text, frame)) if text else NOTHING
+        return self.symbol(self.resolve(text, frame)) if text else NOTHING
 
     def member(self, value: Value, name: str) -> Values:
         """What an attribute of a value can be."""
@@ -270,18 +161,19 @@ class Evaluator(ABC):
         found = self.index.modules.method(frame.receiver.cls, name, after=frame.owner)
         return (Function(found[0], frame.receiver),) if found is not None else NOTHING
 
-    def _subscript(self, values: Values, index: ast.expr, hint: str) -> Values:
+    def _subscript(self, values: Values, index: ast.expr) -> Values:
         if isinstance(index, ast.Slice):
             return values
-        position = index.value if isinstance(index, ast.Constant) else None
+        constant = index.value if isinstance(index, ast.Constant) else None
+        position = constant if isinstance(constant, int) else None
         parts: list[Values] = []
         for value in values:
             match value:
                 case Stack(_, elements):
                     parts.append(elements)
                 case Several(items):
-                    known = isinstance(position, int) and len(items) > 1
-                    parts.append(_picked((value,), position) if known else union(items))
+                    known = position is not None and len(items) > 1
+                    parts.append(picked((value,), position) if known else union(items))
                 case ClassValue() | ForeignClass() | Function() | Closure():
                     parts.append((value,))
         return union(parts)
@@ -300,7 +192,7 @@ class Evaluator(ABC):
             case ast.Attribute(inner, "get") if node.args:
                 held = self.evaluate(inner, frame)
                 if any(isinstance(value, Several | Stack) for value in held):
-                    return _elements(held)
+                    return elements_of(held)
         text = dotted_name(node.func)
         if text.rsplit(".", 1)[-1] == "partial" and node.args:
             return self.evaluate(node.args[0], frame)
@@ -326,7 +218,9 @@ class Evaluator(ABC):
                 glob = "".join(map(str, texts))
                 for cls in self.index.modules.mro(value.cls) if glob.strip("*") else ():
                     outline = self.index.modules.class_outline(cls)
-                    yield from filter(partial(fnmatchcase, pat=glob), outline.methods if outline else ())
+                    yield from filter(
+                        partial(fnmatchcase, pat=glob), outline.methods if outline else ()
+                    )
 
     def _stacked(self, node: ast.Call, text: str, frame: Frame, hint: str) -> Stack | None:
         """The stack that a constructor or a container of modules makes."""
@@ -339,13 +233,13 @@ class Evaluator(ABC):
                 made = keywords.get(maker.element, given[0] if given else None)
                 values = self._made(made, frame, inside) if made is not None else NOTHING
                 return Stack(hint, values)
-        symbol = self._resolve(text, frame) if text else None
+        symbol = self.resolve(text, frame) if text else None
         if not isinstance(symbol, External):
             return None
         called = symbol.name in self.index.profile.hooks.sequences
         if not called and symbol.name not in self.index.profile.hooks.containers:
             return None
-        elements = [_members(self.evaluate(item, frame, inside)) for item in node.args]
+        elements = [members_of(self.evaluate(item, frame, inside)) for item in node.args]
         return Stack(hint, union(elements), called)
 
     def _made(self, node: ast.expr, frame: Frame, hint: str) -> Values:
@@ -387,31 +281,3 @@ class Evaluator(ABC):
             return union(self.evaluate(x, inner, hint) for x in returns(ast.walk(inner.node)))
         finally:
             self._calls -= 1
-
-
-def _picked(values: Values, position: int | None) -> Values:
-    """One item of each value that is unpacked, or the values themselves."""
-    if position is None:
-        return values
-    several = (value.items for value in values if isinstance(value, Several))
-    return union(items[position] for items in several if -len(items) <= position < len(items))
-
-
-def _elements(values: Values) -> Values:
-    """What values hold, one at a time."""
-    parts: list[Values] = []
-    for value in values:
-        match value:
-            case Stack(_, elements):
-                parts.append(elements)
-            case Several(items):
-                parts.append(union(items))
-            case ClassValue() | ForeignClass() | Function():
-                parts.append((value,))
-    return union(parts)
-
-
-def _members(values: Values) -> Values:
-    """The modules that a container is made of: given one by one, or in a list."""
-    single = tuple(value for value in values if isinstance(value, Thing | Foreign))
-    return union((single, _elements(values)))

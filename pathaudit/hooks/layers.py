@@ -37,7 +37,8 @@ def layer_sites(index: Index, owner: Owner, assume: tuple[str, ...]) -> Sites:
         executor.run_root(owner.instance, owner.root)
     except BudgetExceeded:
         cut = True
-    runs: list[Run] = [x.run for x in (*monitor.breaches, *monitor.unfollowed, *monitor.stopped)]
+    runs: list[Run] = [x.run for x in monitor.breaches]
+    runs += [x.run for x in monitor.unfollowed] + [x.run for x in monitor.stopped]
     runs += [x.run for x in monitor.kept]
     places: dict[tuple[str, int], list[str]] = {}
     for run in runs:

@@ -96,7 +96,7 @@ class Objects(Evaluator):
         key = (thing, ref)
         if key not in self._frames:
             names = dict.fromkeys((*parameters_of(method.node), *keyword_parameters(method.node)))
-            given: dict[str, Values] = {name: NOTHING for name in names}
+            given: dict[str, Values] = dict.fromkeys(names, NOTHING)
             self._frames[key] = frame = self._frame(ref, method, cls, thing, given)
             if method.name == INIT:
                 given.update(self._constructed(thing, cls, method))
@@ -189,7 +189,7 @@ class Objects(Evaluator):
         """An inner function with its parameters bound to the arguments of a call."""
         node = closure.node
         names = self.bind(node, call, frame, 0) if call is not None else {}
-        names = {name: NOTHING for name in parameters_of(node)} | names
+        names = dict.fromkeys(parameters_of(node), NOTHING) | names
         assigned = {} if isinstance(node, ast.Lambda) else local_assignments(ast.walk(node))
         outer = closure.frame
         return Frame(

@@ -17,7 +17,7 @@ class Looped(Struct, frozen=True, eq=False):
 
 
 class Bound(Struct, frozen=True, eq=False):
-    """The names of loops, the inner functions, and the classes that expressions are said to have."""
+    """The names of loops, the inner functions, and the classes that an ``assert`` gives."""
 
     loops: dict[str, list[Looped]]
     inner: dict[str, ast.FunctionDef | ast.AsyncFunctionDef]

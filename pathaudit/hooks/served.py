@@ -153,7 +153,9 @@ def _module(
     for item in found:
         events = item.events.get(module, [])
         cell = cell_of(item.variant.name, events, elsewhere=bool(ran - {item.variant.name}))
-        if item.variant.replays == WHOLE or (item.variant.replays and _below(module, objects, owners)):
+        if item.variant.replays == WHOLE or (
+            item.variant.replays and _below(module, objects, owners)
+        ):
             cell = replayed(cell, item.variant.name)
         cells.append(cell)
     return HookModule(

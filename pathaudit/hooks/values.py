@@ -79,7 +79,9 @@ class Closure(Struct, frozen=True, eq=False, tag=True):
     frame: "Frame"
 
 
-Value = Thing | Foreign | Stack | ClassValue | ForeignClass | Function | Constant | Several | Closure
+Value = (
+    Thing | Foreign | Stack | ClassValue | ForeignClass | Function | Constant | Several | Closure
+)
 Values = tuple[Value, ...]
 Module = Thing | Foreign
 NOTHING: Values = ()
@@ -120,3 +122,31 @@ def leads_on(value: Value) -> bool:
             return any(leads_on(inner) for values in items for inner in values)
         case _:
             return False
+
+
+def picked(values: Values, position: int | None) -> Values:
+    """One item of each value that is unpacked, or the values themselves."""
+    if position is None:
+        return values
+    several = (value.items for value in values if isinstance(value, Several))
+    return union(items[position] for items in several if -len(items) <= position < len(items))
+
+
+def elements_of(values: Values) -> Values:
+    """What values hold, one at a time."""
+    parts: list[Values] = []
+    for value in values:
+        match value:
+            case Stack(_, elements):
+                parts.append(elements)
+            case Several(items):
+                parts.append(union(items))
+            case ClassValue() | ForeignClass() | Function():
+                parts.append((value,))
+    return union(parts)
+
+
+def members_of(values: Values) -> Values:
+    """The modules that a container is made of: given one by one, or in a list."""
+    single = tuple(value for value in values if isinstance(value, Thing | Foreign))
+    return union((single, elements_of(values)))

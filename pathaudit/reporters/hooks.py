@@ -23,8 +23,16 @@ _NARROWEST = 60
 _COLUMN = 8
 _TESTS = 2  # innermost tests around a place that are shown
 _FEW = 6  # rows whose places are shown without being asked for
-_STYLES = {"fires": "good", "no": "error", "raises": "error", "patch only": "warning",
-           "partly": "warning", "unknown": "unknown", "replay": "note", "not run": "dim"}  # fmt: skip
+_STYLES = {
+    "fires": "good",
+    "partly": "warning",
+    "patch only": "warning",
+    "no": "error",
+    "raises": "error",
+    "replay": "note",
+    "not run": "dim",
+    "unknown": "unknown",
+}
 
 
 def render(
@@ -52,6 +60,9 @@ def _lines(report: HooksReport, page: Page, verbose: bool) -> Iterator[Line]:
     yield ()
     for word, text in meanings(report.groups):
         yield from hanging((("", padded(f"  {word}", 10)),), text, 10, page, "dim")
+    if report.void:
+        text = f"{', '.join(map(visible, report.void))}: the code known of it is not in this tree"
+        yield from hanging((("", "not told: "),), text, 2, page)
     for gap in report.gaps:
         lead = (("note", "note"), ("", ": "))
         where = f"{shown_path(gap.file)}:{gap.line}: {visible(gap.message)}"

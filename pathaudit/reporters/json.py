@@ -11,7 +11,9 @@ from pathaudit.results.hooks import HooksReport
 from pathaudit.results.live import LiveReport
 from pathaudit.results.versions import History, ReportDiff
 
-Answer: TypeAlias = Report | GraphView | ReportDiff | History | GatesReport | LiveReport | HooksReport
+Answer: TypeAlias = (
+    Report | GraphView | ReportDiff | History | GatesReport | LiveReport | HooksReport
+)
 
 _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")
 

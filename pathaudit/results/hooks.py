@@ -10,10 +10,10 @@ class HookPlace(Struct, frozen=True, kw_only=True):
 
     ``how`` is ``called``, ``forward`` (its forward is called directly), ``method`` (another method
     does the work, or a step of it), ``recipe`` (methods listed there are run later), ``fused`` (its
-    weights are read, its call is not made), ``handed`` (given to what cannot be followed),
-    ``raises`` (given to what refuses its class) or ``made`` (where it is constructed). ``within`` is
-    the function there, ``when`` the tests around it in that function, ``layers`` the range that
-    runs, ``via`` the place that leads there.
+    weights are read, its call is not made), ``handed`` (given to what cannot be followed) or
+    ``raises`` (given to what refuses its class). ``within`` is the function there, ``when`` the
+    tests around it in that function, ``layers`` the range that runs, ``via`` the place that leads
+    there.
     """
 
     how: str
@@ -31,8 +31,8 @@ class HookCell(Struct, frozen=True, kw_only=True):
     """What becomes of three kinds of hook on one module and one variant of the forward.
 
     ``registered`` is a hook of ``register_forward_hook``, ``patched`` a replaced ``forward`` of the
-    object or its class, ``around`` a context manager around the forward of the served class. Each is
-    ``fires``, ``no``, ``partly`` (some places), ``not run`` or ``unknown``. ``answer`` sums up:
+    object or its class, ``around`` a context manager around the forward of the served class. Each
+    is ``fires``, ``no``, ``partly`` (some places), ``not run`` or ``unknown``. ``answer`` sums up:
     those, or ``patch only``, ``replay`` (no Python runs, recorded tensors do) or ``raises``.
     ``open`` says that other places may run it besides.
     """
@@ -87,12 +87,16 @@ class HookGroup(Struct, frozen=True, kw_only=True):
 
 
 class HooksReport(Struct, frozen=True, kw_only=True):
-    """The answer of ``hooks``; ``answer`` says it in a sentence."""
+    """The answer of ``hooks``; ``answer`` says it in a sentence.
+
+    ``void`` are variants whose code is not in the tree as it is known: nothing is said of them.
+    """
 
     tool: str
     answer: str
     source: Source
     request: str
     groups: tuple[HookGroup, ...]
+    void: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
     schema: int = 1

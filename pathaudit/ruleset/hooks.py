@@ -24,10 +24,11 @@ class Variant(Struct, frozen=True, forbid_unknown_fields=True):
 class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
     """Which variants there are, and what counts as using a module.
 
-    ``weights`` are attributes, as globs, that something computes with; of them ``shapes`` only
-    tells, and so do calls, as globs, that ``looks`` at a module they are given. ``containers`` hold modules, ``sequences`` call theirs, ``plain`` are names of classes
-    beside the modules' that are none, ``bases`` globs of outside classes that modules derive from.
-    ``callers`` is the code that enters a served class, by method.
+    ``weights`` are attributes, as globs, that something computes with; ``shapes`` of them only
+    tell, as do calls that match ``looks``, of a module that they are given. ``containers`` hold
+    modules, ``sequences`` call theirs. ``bases`` are globs of outside classes that modules derive
+    from, ``plain`` names of classes beside these that are none. ``callers`` is the code that enters
+    a served class, by method.
     """
 
     variants: tuple[Variant, ...] = ()
