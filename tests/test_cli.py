@@ -343,6 +343,7 @@ COMMANDS = [
     "gates",
     "graph",
     "history",
+    "hooks",
     "live",
     "rules",
     "rules docs",

@@ -38,7 +38,7 @@ class Walker(Walk):
         looks = isinstance(node.func, ast.Name) and node.func.id in _LOOKING
         inner = Here(here.frame, here.guards, here.loops, here.looks or looks)
         self.expressions([*node.args, *(item.value for item in node.keywords)], inner)
-        if isinstance(node.func, ast.Attribute | ast.Call):
+        if not isinstance(node.func, ast.Name):
             self.expression(node.func, here)
         if looks:
             return
