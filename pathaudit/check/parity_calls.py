@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from pathaudit.check.sites import stack_in
 from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index
-from pathaudit.index.syntax import parameters
 
 
 class LayerCall(Struct, frozen=True, eq=False):
@@ -115,7 +114,7 @@ def reads(index: Index, layers: tuple[ClassRef, ...], name: str) -> bool:
     found = [index.modules.method(cls, index.profile.modules.call) for cls in layers]
     return all(
         method is not None
-        and name in parameters(method[1].node)
+        and name in method[1].parameters
         and any(
             isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
             for node in method[1].nodes

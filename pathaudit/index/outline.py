@@ -13,8 +13,11 @@ from pathaudit.index.syntax import (
     Definition,
     appended,
     base_init_call,
+    defaults,
     first_line,
     local_assignments,
+    nodes_in,
+    parameters,
     parse,
     parse_definition,
     returns,
@@ -70,12 +73,12 @@ class FunctionOutline:
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
         """The function and all that is in it, as ``ast.walk`` has it."""
-        return tuple(ast.walk(self.node))
+        return tuple(nodes_in(self.node))
 
     @cached_property
     def imports(self) -> tuple[tuple[str, ImportedSymbol], ...]:
         """The names that imports anywhere inside the function bind."""
-        if not any("import" in line for line in self._lines[self.first - 1 : self.last]):
+        if not self._mentions("import"):
             return ()
         statements = (x for x in self.nodes if isinstance(x, ast.Import | ast.ImportFrom))
         return tuple(pair for item in statements for pair in imported(item))
@@ -84,6 +87,16 @@ class FunctionOutline:
     def attributes(self) -> frozenset[str]:
         """Every attribute name that the function mentions."""
         return frozenset(node.attr for node in self.nodes if isinstance(node, ast.Attribute))
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """The names of its parameters, but those of ``*args`` and ``**kwargs``."""
+        return frozenset(parameters(self.node))
+
+    @cached_property
+    def defaults(self) -> dict[str, ast.expr]:
+        """The defaults of its parameters, of those that have one."""
+        return defaults(self.node)
 
     @cached_property
     def locals(self) -> dict[str, list[Assigned]]:
@@ -103,7 +116,10 @@ class FunctionOutline:
     @cached_property
     def appended(self) -> tuple[tuple[str, tuple[ast.For, ...], ast.expr], ...]:
         """What is appended to attributes of ``self``: the name, the loops around, the value."""
-        return tuple(appended(self.node))
+        return tuple(appended(self.node)) if self._mentions("append") else ()
+
+    def _mentions(self, text: str) -> bool:
+        return any(text in line for line in self._lines[self.first - 1 : self.last])
 
     @property
     def decorators(self) -> tuple[str, ...]:

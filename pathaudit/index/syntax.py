@@ -45,6 +45,19 @@ def _definition_at(module: ast.Module, line: int) -> Definition | None:
     return None
 
 
+def nodes_in(node: ast.AST) -> list[ast.AST]:
+    """A node and all that is in it, in the order of ``ast.walk``, which is slower."""
+    found = [node]
+    for item in found:
+        for name in item._fields:
+            value = getattr(item, name, None)
+            if isinstance(value, list):
+                found.extend(part for part in value if isinstance(part, ast.AST))
+            elif isinstance(value, ast.AST):
+                found.append(value)
+    return found
+
+
 def dotted_name(node: ast.expr) -> str:
     match node:
         case ast.Name(id):
@@ -97,17 +110,15 @@ def parameters(node: Definition) -> set[str]:
     return {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
 
 
-def default_of(node: Definition, name: str) -> ast.expr | None:
+def defaults(node: Definition) -> dict[str, ast.expr]:
     arguments = node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     with_default = positional[len(positional) - len(arguments.defaults) :]
-    for item, default in zip(with_default, arguments.defaults, strict=True):
-        if item.arg == name:
-            return default
-    for item, keyword in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        if item.arg == name:
-            return keyword
-    return None
+    pairs = [
+        *zip(with_default, arguments.defaults, strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return {item.arg: default for item, default in pairs if default is not None}
 
 
 def base_init_call(nodes: Iterable[ast.AST]) -> ast.Call | None:
