@@ -64,6 +64,10 @@ class Evaluator(Names):
         """The object that a call of a class makes."""
 
     @abstractmethod
+    def holders(self, hint: str) -> tuple[str, ...]:
+        """The classes of the objects that hold what is stored at a path."""
+
+    @abstractmethod
     def called_frame(self, function: Function, call: ast.Call, frame: Frame) -> Frame | None:
         """The function with its parameters bound to the arguments of a call."""
 
@@ -136,7 +140,7 @@ class Evaluator(Names):
     def member(self, value: Value, name: str) -> Values:
         """What an attribute of a value can be."""
         match value:
-            case Thing(_, cls) if name == "__class__":
+            case Thing(cls=cls) if name == "__class__":
                 return (ClassValue(cls),)
             case Thing():
                 return self.attribute(value, name)
@@ -255,7 +259,8 @@ class Evaluator(Names):
             case ClassValue(cls):
                 return (self.create(cls, node, frame, hint),)
             case ForeignClass(name):
-                foreign = Foreign(hint or f"<{frame.file}:{node.lineno}>", name)
+                path = hint or f"<{frame.file}:{node.lineno}>"
+                foreign = Foreign(path, name, self.holders(hint))
                 self.made.setdefault(foreign, Made(node, frame))
                 return (foreign,)
             case Function() | Closure():

@@ -34,6 +34,7 @@ class Objects(Evaluator):
     def __init__(self, index: Index) -> None:
         super().__init__(index)
         self._created: dict[tuple[ast.Call, Frame, ClassRef], Thing] = {}
+        self._storing: list[Thing] = []
         self._attributes: dict[tuple[Thing, str], Values] = {}
         self._frames: dict[tuple[Thing, FunctionRef], Frame] = {}
 
@@ -54,7 +55,9 @@ class Objects(Evaluator):
                 continue
             stores = [store for store in outline.stores if store.name == name]
             if stores:
+                self._storing.append(thing)
                 found = union(self._stored(thing, cls, store) for store in stores)
+                self._storing.pop()
                 if found or any(store.always for store in stores):
                     return found
                 continue
@@ -211,9 +214,16 @@ class Objects(Evaluator):
         key = (call, frame, cls)
         if key not in self._created:
             path = hint or f"<{frame.file}:{call.lineno}>"
-            thing = self._created[key] = Thing(path, cls)
+            thing = self._created[key] = Thing(path, cls, self.holders(hint))
             self.made.setdefault(thing, Made(call, frame))
         return self._created[key]
+
+    def holders(self, hint: str) -> tuple[str, ...]:
+        """The classes of the objects that hold what is stored at a path."""
+        if not hint or not self._storing:
+            return ()
+        thing = self._storing[-1]
+        return (*thing.within, thing.cls.name)
 
     def held(self, root: Thing) -> Iterator[Module]:
         """The modules that an object holds at any depth, each once, in order of their stores."""

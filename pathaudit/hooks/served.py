@@ -161,6 +161,7 @@ def _module(
     return HookModule(
         path=module.path,
         name=name,
+        holder=module.within[-1] if module.within else "",
         name_file=module.cls.file if isinstance(module, Thing) else "",
         file=made.frame.file if made is not None else "",
         line=made.call.lineno if made is not None else 0,

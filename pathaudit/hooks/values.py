@@ -14,10 +14,13 @@ class Thing(Struct, frozen=True, order=True, tag=True):
     """An object of a class of the tree, by the attribute path that it was first stored at.
 
     ``path`` is seen from the served class; it begins with ``<`` where no attribute holds it.
+    ``within`` are the classes of the objects that hold it, from the served class on: where one of
+    them can be of several classes, the objects in it are different ones.
     """
 
     path: str
     cls: ClassRef
+    within: tuple[str, ...] = ()
 
     @property
     def held(self) -> bool:
@@ -29,6 +32,7 @@ class Foreign(Struct, frozen=True, order=True, tag=True):
 
     path: str
     name: str
+    within: tuple[str, ...] = ()
 
     @property
     def held(self) -> bool:

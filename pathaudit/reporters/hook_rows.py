@@ -1,5 +1,6 @@
 """Rows of the table of hooks: classes at one path that fare alike share a row."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -58,13 +59,23 @@ def rows_of(modules: Iterable[HookModule]) -> list[Row]:
     for module in modules:
         words = tuple(word_of(cell) for cell in module.cells)
         rows.setdefault((module.path, words), []).append(module)
-    return [_row(path, same) for (path, _), same in rows.items()]
+    counted = Counter((path, name) for (path, _), same in rows.items() for name in _names(same))
+    twice = {key for key, number in counted.items() if number > 1}
+    return [_row(path, same, twice) for (path, _), same in rows.items()]
 
 
-def _row(path: str, same: Sequence[HookModule]) -> Row:
+def _names(modules: Iterable[HookModule]) -> set[str]:
+    return {module.name for module in modules}
+
+
+def _row(path: str, same: Sequence[HookModule], twice: set[tuple[str, str]]) -> Row:
+    """One row; a class that has another row at the path is told with the class that holds it."""
     made = dict.fromkeys(f"{x.file}:{x.line}" for x in same if x.file)
     cells = zip(*(module.cells for module in same), strict=True)
-    return Row(path, tuple(x.name for x in same), tuple(made), tuple(map(_merged, cells)))
+    names = dict.fromkeys(
+        f"{x.name} in {x.holder}" if (path, x.name) in twice else x.name for x in same
+    )
+    return Row(path, tuple(names), tuple(made), tuple(map(_merged, cells)))
 
 
 def _merged(cells: Sequence[HookCell]) -> HookCell:

@@ -49,11 +49,13 @@ class HookCell(Struct, frozen=True, kw_only=True):
 class HookModule(Struct, frozen=True, kw_only=True):
     """A module by its path from the served class, ``*`` for any layer, and one of its classes.
 
-    ``file`` and ``line`` are those of the call that makes it.
+    ``file`` and ``line`` are those of the call that makes it; ``holder`` is the class of the object
+    that holds it, which may be one of several, too.
     """
 
     path: str
     name: str
+    holder: str
     name_file: str
     file: str
     line: int
