@@ -54,6 +54,9 @@ class Evaluator(Names):
         super().__init__(index)
         self.made: dict[Module, Made] = {}
         self._depth = self._calls = 0
+        self._cut = False
+        self._returns: dict[ast.AST, tuple[ast.expr, ...]] = {}
+        self._known: dict[tuple[ast.expr, Frame, str, int], Values] = {}
 
     @abstractmethod
     def attribute(self, thing: Thing, name: str) -> Values:
@@ -68,23 +71,37 @@ class Evaluator(Names):
         """The classes of the objects that hold what is stored at a path."""
 
     @abstractmethod
-    def called_frame(self, function: Function, call: ast.Call, frame: Frame) -> Frame | None:
+    def called_frame(
+        self, function: Function, call: ast.Call, frame: Frame, hint: str = ""
+    ) -> Frame | None:
         """The function with its parameters bound to the arguments of a call."""
 
     @abstractmethod
-    def closure_frame(self, closure: Closure, call: ast.Call | None, frame: Frame) -> Frame:
+    def closure_frame(
+        self, closure: Closure, call: ast.Call, frame: Frame, hint: str = ""
+    ) -> Frame:
         """The inner function with its parameters bound to the arguments of a call."""
 
     def evaluate(self, node: ast.expr, frame: Frame, hint: str = "") -> Values:
-        """The values of an expression; nothing where it cannot be followed."""
+        """The values of an expression; nothing where it cannot be followed.
+
+        What is found is kept, but where the depth cut it short: there for that depth alone.
+        """
+        keys = ((node, frame, hint, -1), (node, frame, hint, self._calls))
+        known = self._known.get(keys[0], self._known.get(keys[1]))
+        if known is not None:
+            return known
         if self._depth > DEPTH:
+            self._cut = True
             return NOTHING
+        before, self._cut = self._cut, False
         self._depth += 1
-        try:
-            found = self._evaluate(node, frame, hint)
-            return found or self._asserted(node, frame)
-        finally:
-            self._depth -= 1
+        found = self._evaluate(node, frame, hint) or self._asserted(node, frame)
+        self._depth -= 1
+        if isinstance(node, ast.Call | ast.Attribute):
+            self._known[keys[self._cut]] = found
+        self._cut = self._cut or before
+        return found
 
     def _evaluate(self, node: ast.expr, frame: Frame, hint: str) -> Values:  # noqa: C901 - one arm a form
         match node:
@@ -271,18 +288,24 @@ class Evaluator(Names):
     def _returned(
         self, value: Function | Closure, node: ast.Call, frame: Frame, hint: str
     ) -> Values:
+        if isinstance(value, Function):
+            inner = self.called_frame(value, node, frame, hint)
+        else:
+            inner = self.closure_frame(value, node, frame, hint)
+        if inner is None:
+            return NOTHING
         if self._calls >= CALLS:
+            self._cut = True
             return NOTHING
         self._calls += 1
-        try:
-            if isinstance(value, Function):
-                inner = self.called_frame(value, node, frame)
-            else:
-                inner = self.closure_frame(value, node, frame)
-            if inner is None:
-                return NOTHING
-            if isinstance(inner.node, ast.Lambda):
-                return self.evaluate(inner.node.body, inner, hint)
-            return union(self.evaluate(x, inner, hint) for x in returns(ast.walk(inner.node)))
-        finally:
-            self._calls -= 1
+        found = union(self.evaluate(x, inner, hint) for x in self._results(inner.node))
+        self._calls -= 1
+        return found
+
+    def _results(self, node: ast.AST) -> tuple[ast.expr, ...]:
+        """What a function returns, in any place."""
+        if isinstance(node, ast.Lambda):
+            return (node.body,)
+        if node not in self._returns:
+            self._returns[node] = tuple(returns(ast.walk(node)))
+        return self._returns[node]

@@ -34,6 +34,7 @@ class Objects(Evaluator):
     def __init__(self, index: Index) -> None:
         super().__init__(index)
         self._created: dict[tuple[ast.Call, Frame, ClassRef], Thing] = {}
+        self._called: dict[tuple[object, ...], Frame] = {}
         self._storing: list[Thing] = []
         self._attributes: dict[tuple[Thing, str], Values] = {}
         self._frames: dict[tuple[Thing, FunctionRef], Frame] = {}
@@ -163,13 +164,15 @@ class Objects(Evaluator):
             outside = self.module_frame(frame.file)
             defaults = defaults_of(node).items()
             found |= {x: self._given(value, outside) for x, value in defaults if x not in found}
-        return dict.fromkeys(names, NOTHING) | found
+        return {name: found.get(name, NOTHING) for name in (*positional, *keyword_parameters(node))}
 
     def _given(self, value: ast.expr, frame: Frame) -> Values:
         constant = self.constant(value, frame)
         return (constant,) if constant is not None else self.evaluate(value, frame)
 
-    def called_frame(self, function: Function, call: ast.Call, frame: Frame) -> Frame | None:
+    def called_frame(
+        self, function: Function, call: ast.Call, frame: Frame, hint: str = ""
+    ) -> Frame | None:
         """A function with its parameters bound to the arguments of a call."""
         outline = self.index.modules.function(function.ref)
         if outline is None:
@@ -186,13 +189,24 @@ class Objects(Evaluator):
         elif first:
             name = next(iter(parameters_of(outline.node)), "")
             names[name] = (receiver,) if receiver is not None else NOTHING
-        return self._frame(function.ref, outline, owner, receiver, names)
+        key = (function.ref, receiver, tuple(names.items()), hint, self.holders(hint))
+        if key not in self._called:
+            self._called[key] = self._frame(function.ref, outline, owner, receiver, names)
+        return self._called[key]
 
-    def closure_frame(self, closure: Closure, call: ast.Call | None, frame: Frame) -> Frame:
+    def closure_frame(
+        self, closure: Closure, call: ast.Call, frame: Frame, hint: str = ""
+    ) -> Frame:
         """An inner function with its parameters bound to the arguments of a call."""
         node = closure.node
-        names = self.bind(node, call, frame, 0) if call is not None else {}
-        names = dict.fromkeys(parameters_of(node), NOTHING) | names
+        names = self.bind(node, call, frame, 0)
+        key = (node, closure.frame, tuple(names.items()), hint, self.holders(hint))
+        if key not in self._called:
+            self._called[key] = self._closed(closure, names)
+        return self._called[key]
+
+    def _closed(self, closure: Closure, names: dict[str, Values]) -> Frame:
+        node = closure.node
         assigned = {} if isinstance(node, ast.Lambda) else local_assignments(ast.walk(node))
         outer = closure.frame
         return Frame(
