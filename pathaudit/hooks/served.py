@@ -126,7 +126,7 @@ def _entered(index: Index, root: Thing, variant: Variant) -> Iterable[Event]:
     for anchor in index.profile.hooks.callers.get(variant.method, ()):
         place = index.modules.find(anchor.files, anchor.text)
         if place is not None:
-            text = anchor.text.rstrip("(")
+            text = anchor.text.removeprefix("return ").rstrip("(")
             yield Event(root, FORWARD, place[0], place[1], place[1], "", text)
 
 

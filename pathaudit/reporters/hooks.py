@@ -77,7 +77,7 @@ def _group(group: HookGroup, page: Page, verbose: bool) -> Iterator[Line]:
     names = listed(group.entries, everything=verbose)
     yield from hanging((("bold", ""),), f"{names}  {shown_path(group.file)}", 2, page, "bold")
     room = page.width - _COLUMN * len(group.variants)
-    heads = "".join(padded(visible(x.short), _COLUMN) for x in group.variants)
+    heads = "".join(padded(visible(x.short), _COLUMN) for x in group.variants).rstrip()
     yield (("dim", padded("module", room)), ("dim", heads))
     for row in rows:
         yield from _row(row, room)
@@ -95,7 +95,9 @@ def _row(row: Row, room: int) -> Iterator[Line]:
     path = visible(row.path) or "the served class itself"
     more = f" and {len(row.names) - 1} more" if len(row.names) > 1 else ""
     name = f"  {_short(row.names[0])}{more}"
-    cells = tuple((_STYLES[x.answer], padded(word_of(x), _COLUMN)) for x in row.cells)
+    *first, last = row.cells
+    painted = [(_STYLES[x.answer], padded(word_of(x), _COLUMN)) for x in first]
+    cells = (*painted, (_STYLES[last.answer], word_of(last)))
     if cell_len(path) < room:
         yield (("", padded(path, room)), *cells)
         yield (("dim", name),)
