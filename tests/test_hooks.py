@@ -260,6 +260,87 @@ def test_an_inner_stage_does_not_run_the_ends() -> None:
     assert cell(report, "linear", "inner-stage").answer == CALLED
 
 
+OUTER = """
+class Outer(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.model = M(config)
+        self.head = nn.Linear(2, 2)
+
+    def forward(self, x, positions, forward_batch):
+        return self.head({call}(x, positions, forward_batch))
+
+
+EntryClass = Outer
+"""
+RUNNER = "class Runner:\n    def replay(self):\n        self.layer_model.forward = replay_layer_forward\n"
+PREFILL = {
+    ("self.model", "head"): ("fires", "fires", "fires", "fires"),
+    ("self.model", "model"): ("hook only", "fires", "no", "fires"),
+    ("self.model.forward", "model"): ("replay", "no", "no", "fires"),
+    ("self.model", "model.layers.*"): ("replay", "no", "no", "fires"),
+}
+
+
+@pytest.mark.parametrize(("call", "path"), PREFILL)
+def test_a_prefill_graph_replays_what_holds_the_layers(call: str, path: str) -> None:
+    body = "        for layer in self.layers:\n            x = layer(x)\n        return x"
+    model = MODEL.format(body=body).replace("EntryClass = M\n", OUTER.format(call=call))
+    files = {
+        **SUPPORT,
+        "sglang/srt/models/m.py": model,
+        "sglang/srt/model_executor/runner.py": RUNNER,
+    }
+    report = hooks_of(from_text(files, version="1"), shipped_rules())
+    found = cell(report, path, "prefill-graph")
+    assert (found.answer, found.registered, found.patched, found.around) == PREFILL[call, path]
+
+
+TWO_MODELS = """
+from torch import nn
+
+
+class Part(nn.Module):
+    def forward(self, x):
+        return x
+
+
+class Called(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Part()
+
+    def forward(self, x):
+        return self.part(x)
+
+
+class Passed(Called):
+    def forward(self, x):
+        return self.part.forward(x)
+
+
+class M(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.inner = Called() if config.called else Passed()
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+EntryClass = M
+"""
+
+
+def test_parts_of_several_classes_are_told_apart() -> None:
+    tree = from_text({"sglang/srt/models/m.py": TWO_MODELS}, version="1")
+    (group,) = hooks_of(tree, shipped_rules(), "inner.part").groups
+    assert {x.holder: x.cells[0].answer for x in group.modules} == {
+        "Called": "fires",
+        "Passed": "patch only",
+    }
+
+
 @pytest.fixture(scope="module")
 def example() -> HooksReport:
     return hooks_of(open_source(str(EXAMPLE), "sglang"), shipped_rules())

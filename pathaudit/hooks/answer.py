@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from pathaudit.hooks.cells import FIRES, NO, NOT_RUN, PARTLY, PATCH_ONLY, REPLAY, UNKNOWN
+from pathaudit.hooks.cells import FIRES, HOOK_ONLY, NO, NOT_RUN, PARTLY, PATCH_ONLY, REPLAY, UNKNOWN
 from pathaudit.hooks.events import CALLED, RECIPE
 from pathaudit.results.hooks import HookCell, HookGroup, HookPlace, HookVariant
 
@@ -11,6 +11,7 @@ _COUNTED = {
     FIRES: "fire",
     PARTLY: "fire in part",
     PATCH_ONLY: "run only a patched forward",
+    HOOK_ONLY: "fire, but run no patched forward",
     NO: "do not fire",
     REPLAY: "are replayed",
     "raises": "are refused",
@@ -60,6 +61,8 @@ def _clause(variant: HookVariant, cells: Sequence[HookCell]) -> str:
             return _partly(title, cells)
         case "patch only":
             return f"on {title} only a patched forward runs, by .forward(...)"
+        case "hook only":
+            return f"on {title} a registered hook fires, and a patched forward is replaced"
         case "replay":
             return f"no Python runs in a {title}"
         case "raises":

@@ -8,7 +8,7 @@ from pathaudit.hooks.events import CALLED, FORWARD, HANDED, RAISES, Event
 from pathaudit.results.hooks import HookCell, HookPlace
 
 FIRES, NO, PARTLY, NOT_RUN, UNKNOWN = "fires", "no", "partly", "not run", "unknown"
-PATCH_ONLY, REPLAY = "patch only", "replay"
+PATCH_ONLY, HOOK_ONLY, REPLAY, RAISED = "patch only", "hook only", "replay", "raises"
 
 
 def cell_of(variant: str, events: Sequence[Event], *, elsewhere: bool) -> HookCell:
@@ -33,7 +33,7 @@ def cell_of(variant: str, events: Sequence[Event], *, elsewhere: bool) -> HookCe
     raises = all(how == RAISES for how in known)
     return HookCell(
         variant=variant,
-        answer="raises" if raises else _answer(registered, patched),
+        answer=RAISED if raises else _answer(registered, patched),
         registered=registered,
         patched=patched,
         around=NO if raises else FIRES,
@@ -42,12 +42,20 @@ def cell_of(variant: str, events: Sequence[Event], *, elsewhere: bool) -> HookCe
     )
 
 
-def replayed(cell: HookCell, variant: str) -> HookCell:
-    """The cell of a variant that replays what another one recorded."""
+def replayed(cell: HookCell, *, whole: bool) -> HookCell:
+    """The cell where what runs the module was recorded: the ``whole`` forward, or a part of it."""
     if cell.answer in (NOT_RUN, UNKNOWN):
-        return replace(cell, variant=variant)
-    answer = cell.answer if cell.answer in (NO, "raises") else REPLAY
-    return replace(cell, variant=variant, answer=answer, registered=NO, patched=NO, around=NO)
+        return cell
+    answer = cell.answer if cell.answer in (NO, RAISED) else REPLAY
+    around = NO if whole else cell.around
+    return replace(cell, answer=answer, registered=NO, patched=NO, around=around)
+
+
+def replaced(cell: HookCell) -> HookCell:
+    """The cell of a module whose own forward is replaced by one that replays."""
+    if cell.registered == FIRES:
+        return replace(cell, answer=HOOK_ONLY, patched=NO)
+    return replayed(cell, whole=False)
 
 
 def _share(known: Iterable[str], firing: set[str]) -> str:

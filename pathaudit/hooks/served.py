@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from pathaudit.check.subjects import OWNERS, Owner
 from pathaudit.hooks.calls import Walker
-from pathaudit.hooks.cells import cell_of, replayed
+from pathaudit.hooks.cells import cell_of, replaced, replayed
 from pathaudit.hooks.deciding import Assumed, Decider
 from pathaudit.hooks.events import FORWARD, Event
 from pathaudit.hooks.layers import Sites, layer_sites
@@ -149,15 +149,12 @@ def _module(
     made = objects.made.get(module)
     name = module.cls.name if isinstance(module, Thing) else module.name
     ran = {item.variant.name for item in found if item.events.get(module)}
+    holders = _holders(objects, owners)
     cells: list[HookCell] = []
     for item in found:
         events = item.events.get(module, [])
         cell = cell_of(item.variant.name, events, elsewhere=bool(ran - {item.variant.name}))
-        if item.variant.replays == WHOLE or (
-            item.variant.replays and _below(module, objects, owners)
-        ):
-            cell = replayed(cell, item.variant.name)
-        cells.append(cell)
+        cells.append(_replayed(cell, item.variant.replays, module, holders))
     return HookModule(
         path=module.path,
         name=name,
@@ -170,11 +167,21 @@ def _module(
     )
 
 
-def _below(module: Module, objects: Objects, owners: Sequence[Owner]) -> bool:
-    """Is a module held by an object that owns layers?"""
+def _replayed(cell: HookCell, replays: str, module: Module, holders: set[str]) -> HookCell:
+    """The cell, as it is where the variant replays the whole forward or what holds the layers."""
+    if replays == WHOLE:
+        return replayed(cell, whole=True)
+    if replays and module.path in holders:
+        return replaced(cell)
+    if replays and any(module.path.startswith(f"{path}.") for path in holders):
+        return replayed(cell, whole=False)
+    return cell
+
+
+def _holders(objects: Objects, owners: Sequence[Owner]) -> set[str]:
+    """The paths of the objects that own layers, in a served class."""
     classes = {owner.instance.cls for owner in owners}
-    holders = (x for x in objects.made if isinstance(x, Thing) and x.cls in classes)
-    return any(module.path.startswith(f"{x.path}.") for x in holders if x.path)
+    return {x.path for x in objects.made if isinstance(x, Thing) and x.cls in classes} - {""}
 
 
 SERVED = Stage("hooks", find_served, ClassRef, Served, lambda entry: entry.file)

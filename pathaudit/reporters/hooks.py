@@ -27,6 +27,7 @@ _STYLES = {
     "fires": "good",
     "partly": "warning",
     "patch only": "warning",
+    "hook only": "warning",
     "no": "error",
     "raises": "error",
     "replay": "note",

@@ -33,7 +33,8 @@ class HookCell(Struct, frozen=True, kw_only=True):
     ``registered`` is a hook of ``register_forward_hook``, ``patched`` a replaced ``forward`` of the
     object or its class, ``around`` a context manager around the forward of the served class. Each
     is ``fires``, ``no``, ``partly`` (some places), ``not run`` or ``unknown``. ``answer`` sums up:
-    those, or ``patch only``, ``replay`` (no Python runs, recorded tensors do) or ``raises``.
+    those, or ``patch only``, ``hook only``, ``replay`` (no Python runs, recorded tensors do) or
+    ``raises``.
     ``open`` says that other places may run it besides.
     """
 
