@@ -27,6 +27,7 @@ from pathaudit.results import (
     Summary,
     Verdict,
 )
+from pathaudit.results.hooks import HooksReport
 from pathaudit.results.reaches import ReachReport
 from pathaudit.results.versions import Survey
 from pathaudit.ruleset import Ruleset
@@ -120,6 +121,28 @@ def _once(
         known.keep_whole(key, msgspec.msgpack.encode(found))
         means.cache.keep(known, tree)
     return found
+
+
+def hooks_of(
+    tree: SourceTree,
+    rules: Ruleset,
+    module: str = "",
+    *,
+    entry: str | None = None,
+    means: Means = ALONE,
+) -> HooksReport:
+    """Where hooks on modules fire, of all served classes or of one; raises as its stage does."""
+    key = digest_of(b"hooks", _ENCODER.encode((rules, module, entry)))
+
+    def answer(known: Known | None) -> HooksReport:
+        from pathaudit.hooks import find_hooks
+
+        with _at_work(tree, rules, known, (), means) as work:
+            return find_hooks(work, entry=entry, module=module)
+
+    found = _once(tree, key, msgspec.msgpack.Decoder(HooksReport), means, answer)
+    source = Source(label=tree.label, version=tree.version)
+    return msgspec.structs.replace(found, source=source)
 
 
 def gates_of(

@@ -346,6 +346,7 @@ COMMANDS = [
     "gates",
     "graph",
     "history",
+    "hooks",
     "live",
     "reach",
     "rules",

@@ -8,6 +8,7 @@ import msgspec
 from pathaudit.decisions import GatesReport
 from pathaudit.results import GraphView, Report
 from pathaudit.results.bumps import BumpReport
+from pathaudit.results.hooks import HooksReport
 from pathaudit.results.live import LiveReport
 from pathaudit.results.reaches import ReachReport
 from pathaudit.results.settings import SettingsReport
@@ -22,6 +23,7 @@ Answer: TypeAlias = (
     | LiveReport
     | BumpReport
     | ReachReport
+    | HooksReport
     | SettingsReport
 )
 

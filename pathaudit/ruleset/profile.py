@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pathaudit.ruleset.anchors import Anchor
+from pathaudit.ruleset.hooks import Hooks
 from pathaudit.ruleset.published import Published
 from pathaudit.ruleset.serving import Serving
 from pathaudit.ruleset.settings import Settings
@@ -250,6 +251,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     predicates: tuple[Predicate, ...] = ()
     serving: Serving = Serving()
     published: Published = Published()
+    hooks: Hooks = Hooks()
 
     @property
     def model_folder(self) -> str:
