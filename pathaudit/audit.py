@@ -214,7 +214,7 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     from pathaudit.suppress import apply_suppressions
 
     few = (entry,) if entry is not None else rules.policy.entries
-    _expect_entries(work, few)
+    _expect_entries(work, few, by="" if entry is not None else ", which the settings name")
     entry = few[0] if len(few) == 1 else None
     tree = work.tree
     for rule in rules.rules:
@@ -259,7 +259,7 @@ def _place(finding: Finding) -> tuple[str, int, int, str, str]:
     return (finding.file, finding.line, finding.column, finding.rule, finding.entry)
 
 
-def _expect_entries(work: "Work", wanted: tuple[str, ...]) -> None:
+def _expect_entries(work: "Work", wanted: tuple[str, ...], by: str) -> None:
     from pathaudit.check import find_entries
 
     served = find_entries(work)
@@ -272,7 +272,7 @@ def _expect_entries(work: "Work", wanted: tuple[str, ...]) -> None:
     for name in wanted:
         if name not in names:
             hint = did_you_mean(name, names, f"{len(names)} classes are served")
-            raise UsageError(f"{work.tree.label} serves no class {name!r}", hint=hint)
+            raise UsageError(f"{work.tree.label} serves no class {name!r}{by}", hint=hint)
 
 
 def _gaps(

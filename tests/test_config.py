@@ -446,6 +446,15 @@ def test_what_is_laid_over_a_tree_is_not_laid_over_files() -> None:
 
 
 @pytest.mark.usefixtures("project")
+def test_a_class_that_is_not_served_is_said_to_be_of_the_settings() -> None:
+    write("pathaudit.toml", "entries = ['OverlapedForCausalLM']\n")
+    line = "pathaudit: error: tree serves no class 'OverlapedForCausalLM'"
+    hint = "hint: did you mean 'OverlappedForCausalLM'?\n"
+    assert run("scan", "tree").stderr == f"{line}, which the settings name\n{hint}"
+    assert run("scan", "tree", "--entry", "OverlapedForCausalLM").stderr == f"{line}\n{hint}"
+
+
+@pytest.mark.usefixtures("project")
 def test_the_summary_says_what_is_left_out() -> None:
     write("pathaudit.toml", "exclude = ['overlapped.py']\n")
     text = " ".join(run("scan", "tree").output.split())
