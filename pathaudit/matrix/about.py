@@ -1,0 +1,178 @@
+"""What the code says of one served class, before any rule is asked: hooks, signature, stages."""
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from pathaudit.check.subjects import OWNERS, Owner
+from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index
+from pathaudit.index.syntax import dotted_name, parameters
+from pathaudit.results.matrices import Evidence
+from pathaudit.ruleset import AnyRule
+from pathaudit.work import Stage, Work
+
+
+class Setter(Struct, frozen=True):
+    """A method that arms a feature; ``called`` if the framework of this tree calls it at all."""
+
+    name: str
+    place: Evidence
+    called: bool
+
+
+class Staged(Struct, frozen=True):
+    """How an object that runs decoder layers takes part in a pipeline.
+
+    ``split`` is where its layers are made, if each stage gets its own; ``reads`` where it takes
+    what the stage before made; ``hands`` where it asks if it is the last stage.
+    """
+
+    owner: str
+    split: Evidence | None
+    reads: Evidence | None
+    hands: Evidence | None
+
+
+class About(Struct, frozen=True):
+    """A served class. ``opaque`` if it may have methods that are not to be seen.
+
+    ``takes`` is the forward whose signature offers to run in stages.
+    """
+
+    entry: ClassRef
+    line: int
+    opaque: bool
+    forward: Evidence | None
+    takes: Evidence | None
+    declares: Evidence | None
+    prefill: Evidence | None
+    setters: tuple[Setter, ...]
+    staged: tuple[Staged, ...]
+
+
+class Asked(Struct, frozen=True):
+    """A served class with the objects in it that own layers."""
+
+    entry: ClassRef
+    owners: tuple[Owner, ...]
+    declaration: str
+
+
+def find_about(work: Work, served: Iterable[ClassRef], declaration: str) -> list[About]:
+    """What is to be seen of each class; ``declaration`` is that of the expert recorder."""
+    refs = list(served)
+    owners = work.run(OWNERS, refs)
+    items = [Asked(ref, own, declaration) for ref, own in zip(refs, owners, strict=True)]
+    return work.run(ABOUT, items)
+
+
+def _look(index: Index, _: AnyRule | None, item: Asked) -> About:
+    entry, profile = item.entry, index.profile
+    outline = index.modules.class_outline(entry)
+    forward = index.modules.method(entry, profile.modules.call)
+    names = profile.declarations.get(item.declaration, ())
+    parameter = profile.pipeline.parameter if profile.pipeline is not None else ""
+    takes = forward is not None and parameter in parameters(forward[1].node)
+    return About(
+        entry=entry,
+        line=outline.line if outline is not None else 1,
+        opaque=index.modules.has_unknown_base(entry) or _answers_all(index, entry),
+        forward=_method(index, entry, profile.modules.call),
+        takes=_method(index, entry, profile.modules.call) if takes else None,
+        declares=next(filter(None, (_method(index, entry, x) for x in names)), None),
+        prefill=_method(index, entry, profile.matrix.method),
+        setters=tuple(_setters(index, entry)),
+        staged=tuple(_staged(index, item.owners, parameter)),
+    )
+
+
+def _answers_all(index: Index, entry: ClassRef) -> bool:
+    return index.modules.method(entry, "__getattr__") is not None
+
+
+def _method(index: Index, entry: ClassRef, name: str) -> Evidence | None:
+    found = index.modules.method(entry, name) if name else None
+    if found is None:
+        return None
+    return Evidence(found[0].file, found[1].line, f"def {name}")
+
+
+def _setters(index: Index, entry: ClassRef) -> Iterator[Setter]:
+    """The arming setters that do something: those of its features."""
+    for feature in index.features(entry):
+        place = _method(index, entry, feature.setter)
+        if place is not None:
+            yield Setter(feature.setter, place, _is_called(index, feature.setter))
+
+
+def _is_called(index: Index, hook: str) -> bool:
+    """Does the framework call a hook? Without the files that would, a tree does not say."""
+    callers = index.profile.features.callers
+    if not callers or index.modules.find(callers, "def ") is None:
+        return True
+    return index.modules.find(callers, f".{hook}(") is not None
+
+
+# ---- pipeline stages --------------------------------------------------------------------------
+
+
+def _staged(index: Index, owners: Iterable[Owner], parameter: str) -> Iterator[Staged]:
+    call, batch = index.profile.modules.call, index.profile.entries.batch
+    seen: set[object] = set()
+    for owner in owners:
+        key = (owner.instance.cls, owner.root)
+        function = index.modules.function(owner.root)
+        runs = owner.method == call and key not in seen and function is not None
+        if runs and function is not None and (not batch or batch in parameters(function.node)):
+            seen.add(key)
+            yield _stage(index, owner, parameter)
+
+
+def _stage(index: Index, owner: Owner, parameter: str) -> Staged:
+    cls = owner.instance.cls
+    closure = index.closure(cls, owner.root)
+    return Staged(
+        cls.name,
+        next(_splits(index, cls, owner.stacks), None),
+        next(_loads(index, closure, parameter), None),
+        next(_asks(index, closure), None),
+    )
+
+
+def _splits(index: Index, cls: ClassRef, stacks: frozenset[str]) -> Iterator[Evidence]:
+    """Where a stack is made together with the range of a stage, or by what is told the stage."""
+    for ref in index.modules.mro(cls):
+        outline = index.modules.class_outline(ref)
+        for store in outline.stores if outline is not None else ():
+            value = store.value
+            if store.name in stacks and store.position == 0 and isinstance(value, ast.Call):
+                yield Evidence(ref.file, value.lineno, f"{dotted_name(value.func)}(...)")
+
+
+def _loads(index: Index, closure: Iterable[FunctionRef], name: str) -> Iterator[Evidence]:
+    """Where a parameter is read otherwise than to ask if it is there."""
+    for ref, function in _functions(index, closure):
+        for node in ast.walk(function.node):
+            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+                yield Evidence(ref.file, node.lineno, f"reads {name}")
+
+
+def _asks(index: Index, closure: Iterable[FunctionRef]) -> Iterator[Evidence]:
+    last = index.profile.stages.last
+    for ref, function in _functions(index, closure):
+        for node in ast.walk(function.node) if last in function.attributes else ():
+            if isinstance(node, ast.Attribute) and node.attr == last:
+                yield Evidence(ref.file, node.lineno, f"asks {ast.unparse(node)}")
+
+
+def _functions(
+    index: Index, closure: Iterable[FunctionRef]
+) -> Iterator[tuple[FunctionRef, FunctionOutline]]:
+    for ref in closure:
+        function = index.modules.function(ref)
+        if function is not None:
+            yield ref, function
+
+
+ABOUT = Stage("about", _look, Asked, About, lambda item: item.entry.file)
