@@ -33,8 +33,8 @@ def render_history(history: History, out: TextIO) -> None:
 
 
 def _rows(history: History) -> Iterator[str]:
-    columns = ("version", *map(_code, history.rules), "entries", "gaps")
-    labels = [_code(row.source.version or row.source.label) for row in history.rows]
+    columns = ("version", *map(code, history.rules), "entries", "gaps")
+    labels = [code(row.source.version or row.source.label) for row in history.rows]
     rows = [
         (label, *map(cell_of, row.counts), str(row.entries), str(row.gaps))
         for label, row in zip(labels, history.rows, strict=True)
@@ -44,17 +44,16 @@ def _rows(history: History) -> Iterator[str]:
 
 def _story(trace: Trace) -> Iterator[str]:
     rows = [
-        (_code(x.source.version or x.source.label), x.state, _codes(x.places))
-        for x in trace.moments
+        (code(x.source.version or x.source.label), x.state, _codes(x.places)) for x in trace.moments
     ]
-    heading = f"{_code(trace.rule)} of {_code(trace.entry)}"
+    heading = f"{code(trace.rule)} of {code(trace.entry)}"
     yield from _table(heading, ("version", "state", "places"), rows)
     for turn in trace.turns:
         before, after = (x.source.version or x.source.label for x in (turn.before, turn.after))
         states = f"{turn.before.state} → {turn.after.state}"
-        yield f"- {turn.change} after {_code(before)}, in {_code(after)}: {states}"
+        yield f"- {turn.change} after {code(before)}, in {code(after)}: {states}"
         for commit in turn.bisection.first if turn.bisection else ():
-            yield f"  - {_code(commit.id[:12])} {commit.date} {escaped(commit.subject)}"
+            yield f"  - {code(commit.id[:12])} {commit.date} {escaped(commit.subject)}"
 
 
 def _lines(diff: ReportDiff) -> Iterator[str]:
@@ -71,7 +70,7 @@ def _lines(diff: ReportDiff) -> Iterator[str]:
     yield from _table("Added", found, [_finding(x.finding) for x in diff.added])
     yield from _table("Changed", found, [(*_finding(x.new)[:4], _changes(x)) for x in diff.changed])
     unknown = [
-        (_code(x.rule), _code(f"{x.file}:{x.line}"), _code(x.entry), escaped(x.reason))
+        (code(x.rule), code(f"{x.file}:{x.line}"), code(x.entry), escaped(x.reason))
         for x in diff.undecided
     ]
     yield from _table("Can no longer be decided", ("rule", "place", "method", "why"), unknown)
@@ -80,13 +79,13 @@ def _lines(diff: ReportDiff) -> Iterator[str]:
     dropped = [(*_finding(x.finding)[:4], escaped(f"{x.ending}: {x.remark}")) for x in diff.dropped]
     yield from _table("No longer there, and not fixed", found, dropped)
     lost = [
-        (_code(x.event), _code(_at(x.new)), _code(x.new.symbol), _codes(x.evidence))
+        (code(x.event), code(_at(x.new)), code(x.new.symbol), _codes(x.evidence))
         for x in unexplained(diff)
     ]
     yield from _table("Lost an event", ("event", "place", "method", "was at"), lost)
     ways = ("", "place", "method", "layers", "events")
     yield from _table("Ways to run layers", ways, [_variant(x) for x in diff.variants])
-    entries = [(x.change, _code(x.file), _code(x.entry), _code(x.was)) for x in diff.entries]
+    entries = [(x.change, code(x.file), code(x.entry), code(x.was)) for x in diff.entries]
     yield from _table("Methods that run layers", ("", "file", "method", "was"), entries)
     same = [(*_finding(x.new)[:4], escaped(x.remark)) for x in diff.unchanged]
     yield from _table("Unchanged", found, same, folded=True)
@@ -123,7 +122,7 @@ def _finding(finding: Finding) -> tuple[str, str, str, str, str]:
     word = word_of(finding)
     reach = "" if finding.reach == "reachable" else f" ({finding.reach})"
     what = escaped(finding.message) + reach
-    return word, _code(finding.rule), _code(place), _code(finding.symbol), what
+    return word, code(finding.rule), code(place), code(finding.symbol), what
 
 
 def _changes(kept: Kept) -> str:
@@ -139,10 +138,10 @@ def _variant(change: VariantChange) -> tuple[str, str, str, str, str]:
     layers = _layers(shown)
     if change.change == "changed" and change.old is not None:
         layers += f", was {_layers(change.old)}"
-    handed = f" to {_code(shown.callee)}" if shown.callee else ""
-    place = _code(_at(shown))
+    handed = f" to {code(shown.callee)}" if shown.callee else ""
+    place = code(_at(shown))
     events = _codes(use.event for use in shown.events)
-    return f"{change.change}: {shown.kind}{handed}", place, _code(shown.symbol), layers, events
+    return f"{change.change}: {shown.kind}{handed}", place, code(shown.symbol), layers, events
 
 
 def _at(variant: Variant) -> str:
@@ -150,19 +149,19 @@ def _at(variant: Variant) -> str:
 
 
 def _layers(variant: Variant) -> str:
-    return _code(" or ".join(variant.layers))
+    return code(" or ".join(variant.layers))
 
 
 def _source(source: Source) -> str:
-    version = f" ({_code(source.version)})" if source.version else ""
-    return _code(source.label) + version
+    version = f" ({code(source.version)})" if source.version else ""
+    return code(source.label) + version
 
 
 def _codes(texts: Iterable[str]) -> str:
-    return ", ".join(_code(text) for text in texts)
+    return ", ".join(code(text) for text in texts)
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """A code span; its fence is longer than any in the text, and it ends no cell of a table."""
     if not text:
         return ""

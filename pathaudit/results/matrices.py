@@ -6,6 +6,7 @@ Lines count from 1; ``line`` 0 means the file as a whole. Files are relative to 
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pathaudit.results import Gap, Source
 
@@ -49,15 +50,15 @@ class Part(Struct, frozen=True, kw_only=True):
 class Cell(Struct, frozen=True, kw_only=True):
     """The answer of a column for a class: the worst of its parts.
 
-    ``remarks`` do not decide it, and are worth knowing. ``was`` is the answer of the tree that
-    this one is compared with, where it differs.
+    ``remarks`` do not decide it, and are worth knowing. ``was`` are the parts in the tree that this
+    one is compared with, where the answers differ.
     """
 
     column: str
     support: Support
     parts: tuple[Part, ...]
     remarks: tuple[Part, ...] = ()
-    was: Support | None = None
+    was: tuple[Part, ...] = ()
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -104,3 +105,68 @@ class Matrix(Struct, frozen=True, kw_only=True):
     against: Source | None = None
     gone: tuple[str, ...] = ()
     schema: int = 1
+
+
+def narrowed(
+    matrix: Matrix,
+    *,
+    columns: tuple[str, ...] = (),
+    only: tuple[Support, ...] = (),
+    changed: bool = False,
+) -> Matrix:
+    """Some columns, and the rows of which a cell there has one of some answers; all if not given.
+
+    A cell has the answers of all its parts: what holds for one feature need not for another.
+    ``changed`` rows are those with another answer than in the tree that is compared.
+    """
+    kept = tuple(item for item in matrix.columns if not columns or item.id in columns)
+    names = {item.id for item in kept}
+    rows = (replace(x, cells=tuple(c for c in x.cells if c.column in names)) for x in matrix.rows)
+    return replace(
+        matrix,
+        columns=kept,
+        rows=tuple(x for x in rows if _has(x, only) and (not changed or has_changed(x))),
+        facts=tuple(item for item in matrix.facts if item.rule in names),
+    )
+
+
+def _has(row: Row, only: tuple[Support, ...]) -> bool:
+    return not only or any(x.support in only for cell in row.cells for x in cell.parts)
+
+
+def compared(new: Matrix, old: Matrix) -> Matrix:
+    """The new table, with what each cell was that had another answer in the old one.
+
+    A class is known again by its name; where a name is served twice, by its file too.
+    """
+    before = {(row.name, row.file): row for row in old.rows}
+    by_name = {row.name: row for row in old.rows}
+    rows = tuple(
+        _compared(x, before.get((x.name, x.file)) or by_name.get(x.name)) for x in new.rows
+    )
+    names = {row.name for row in new.rows}
+    gone = tuple(sorted({row.name for row in old.rows} - names))
+    return replace(new, rows=rows, against=old.source, gone=gone)
+
+
+def _compared(row: Row, before: Row | None) -> Row:
+    if before is None:
+        return replace(row, new=True)
+    was = {cell.column: cell for cell in before.cells}
+    return replace(row, cells=tuple(_since(cell, was.get(cell.column)) for cell in row.cells))
+
+
+def _since(cell: Cell, before: Cell | None) -> Cell:
+    if before is None or _answers(before) == _answers(cell):
+        return cell
+    return replace(cell, was=before.parts)
+
+
+def _answers(cell: Cell) -> frozenset[tuple[Support, str]]:
+    """The answers of a cell for each feature, whatever the details."""
+    return frozenset((x.support, name) for x in cell.parts for name in x.features or ("",))
+
+
+def has_changed(row: Row) -> bool:
+    """Is the class new, or one of its answers another than before?"""
+    return row.new or any(cell.was for cell in row.cells)
