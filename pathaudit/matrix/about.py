@@ -8,17 +8,24 @@ from msgspec import Struct
 from pathaudit.check.subjects import OWNERS, Owner
 from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index
 from pathaudit.index.syntax import dotted_name, parameters
+from pathaudit.matrix.failing import failing_call
 from pathaudit.results.matrices import Evidence
 from pathaudit.ruleset import AnyRule
 from pathaudit.work import Stage, Work
 
+Found = tuple[FunctionRef, FunctionOutline]
+
 
 class Setter(Struct, frozen=True):
-    """A method that arms a feature; ``called`` if the framework of this tree calls it at all."""
+    """A method that arms a feature; ``called`` if the framework of this tree calls it at all.
+
+    ``fails`` is the call of the same method on an object whose class does not have it.
+    """
 
     name: str
     place: Evidence
     called: bool
+    fails: Evidence | None = None
 
 
 class Staged(Struct, frozen=True):
@@ -37,7 +44,8 @@ class Staged(Struct, frozen=True):
 class About(Struct, frozen=True):
     """A served class. ``opaque`` if it may have methods that are not to be seen.
 
-    ``takes`` is the forward whose signature offers to run in stages.
+    ``takes`` is the forward whose signature offers to run in stages; ``refused`` where split
+    prefill does nothing but to raise.
     """
 
     entry: ClassRef
@@ -47,6 +55,7 @@ class About(Struct, frozen=True):
     takes: Evidence | None
     declares: Evidence | None
     prefill: Evidence | None
+    refused: Evidence | None
     setters: tuple[Setter, ...]
     staged: tuple[Staged, ...]
 
@@ -70,7 +79,7 @@ def find_about(work: Work, served: Iterable[ClassRef], declaration: str) -> list
 def _look(index: Index, _: AnyRule | None, item: Asked) -> About:
     entry, profile = item.entry, index.profile
     outline = index.modules.class_outline(entry)
-    forward = index.modules.method(entry, profile.modules.call)
+    forward = _forward(index, entry)
     names = profile.declarations.get(item.declaration, ())
     parameter = profile.pipeline.parameter if profile.pipeline is not None else ""
     takes = forward is not None and parameter in parameters(forward[1].node)
@@ -78,10 +87,11 @@ def _look(index: Index, _: AnyRule | None, item: Asked) -> About:
         entry=entry,
         line=outline.line if outline is not None else 1,
         opaque=index.modules.has_unknown_base(entry) or _answers_all(index, entry),
-        forward=_method(index, entry, profile.modules.call),
-        takes=_method(index, entry, profile.modules.call) if takes else None,
+        forward=_head(forward),
+        takes=_head(forward) if takes else None,
         declares=next(filter(None, (_method(index, entry, x) for x in names)), None),
         prefill=_method(index, entry, profile.matrix.method),
+        refused=_refusal(index, entry, profile.matrix.method),
         setters=tuple(_setters(index, entry)),
         staged=tuple(_staged(index, item.owners, parameter)),
     )
@@ -92,10 +102,49 @@ def _answers_all(index: Index, entry: ClassRef) -> bool:
 
 
 def _method(index: Index, entry: ClassRef, name: str) -> Evidence | None:
+    return _head(index.modules.method(entry, name)) if name else None
+
+
+def _head(found: Found | None) -> Evidence | None:
+    if found is None:
+        return None
+    ref, function = found
+    return Evidence(ref.file, function.line, f"def {function.name}")
+
+
+def _forward(index: Index, entry: ClassRef) -> Found | None:
+    """The forward of a class, also where it takes that of what it holds for its own."""
+    name = index.profile.modules.call
+    found = index.modules.method(entry, name)
+    for ref in index.modules.mro(entry) if found is None else ():
+        outline = index.modules.class_outline(ref)
+        for store in outline.stores if outline is not None else ():
+            match store.value:
+                case ast.Attribute(ast.Attribute(ast.Name("self"), held), taken) if (
+                    store.name,
+                    taken,
+                ) == (name, name):
+                    inner = index.at(entry, (held,))
+                    return index.modules.method(inner[0].cls, name) if len(inner) == 1 else None
+    return found
+
+
+def _refusal(index: Index, entry: ClassRef, name: str) -> Evidence | None:
+    """Where a method raises that does nothing else."""
     found = index.modules.method(entry, name) if name else None
     if found is None:
         return None
-    return Evidence(found[0].file, found[1].line, f"def {name}")
+    ref, function = found
+    first, *rest = [x for x in function.node.body if not _is_text(x)] or [ast.Pass()]
+    match first:
+        case ast.Raise() | ast.Assert(ast.Constant(False)) if not rest:
+            return Evidence(ref.file, first.lineno, ast.unparse(first))
+        case _:
+            return None
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _setters(index: Index, entry: ClassRef) -> Iterator[Setter]:
@@ -103,7 +152,8 @@ def _setters(index: Index, entry: ClassRef) -> Iterator[Setter]:
     for feature in index.features(entry):
         place = _method(index, entry, feature.setter)
         if place is not None:
-            yield Setter(feature.setter, place, _is_called(index, feature.setter))
+            called = _is_called(index, feature.setter)
+            yield Setter(feature.setter, place, called, failing_call(index, entry, feature.setter))
 
 
 def _is_called(index: Index, hook: str) -> bool:

@@ -69,7 +69,7 @@ class Asked(Struct, frozen=True, eq=False):
 
     ``capture`` and ``recorder`` are its judged methods, ``beyond`` where it runs layers of another
     stage, ``findings`` those of the report that name it. ``relaying`` are the rules about what a
-    stage hands on.
+    stage hands on, ``beyond_rule`` is the one of ``beyond``.
     """
 
     about: About
@@ -82,6 +82,7 @@ class Asked(Struct, frozen=True, eq=False):
     findings: tuple[Finding, ...]
     gaps: tuple[Gap, ...]
     relaying: frozenset[str]
+    beyond_rule: str
     profile: Profile
 
     @property
@@ -131,7 +132,8 @@ def ask_all(work: Work, rules: Ruleset, report: Report, entry: str | None) -> li
     declaration = recorder.declared if isinstance(recorder, CoversRule) else ""
     captured = _judged(work, capture, lambda _: find_subjects(work, entry)[0])
     recorded = _judged(work, recorder, lambda rule: find_declared(work, rule, entry))
-    beyond = _beyond(work, rules, entry)
+    staging = next((x for x in rules.rules if isinstance(x, BoundsRule) and x.end == "stage"), None)
+    beyond = _beyond(work, staging, entry)
     relaying = frozenset(x.id for x in rules.rules if isinstance(x, RelaysRule))
     findings = _by_class(report.findings, _classes_of)
     gaps = _by_class(report.gaps, lambda gap: gap.entries)
@@ -156,6 +158,7 @@ def ask_all(work: Work, rules: Ruleset, report: Report, entry: str | None) -> li
             findings=tuple(findings[ref.name]),
             gaps=tuple(gaps[ref.name]),
             relaying=relaying,
+            beyond_rule=staging.id if staging is not None else "",
             profile=work.profile,
         )
         for ref, seen, features, overlaps, ends in parts
@@ -176,10 +179,9 @@ def _judged(
     return found
 
 
-def _beyond(work: Work, rules: Ruleset, entry: str | None) -> dict[str, list[Fault]]:
+def _beyond(work: Work, rule: BoundsRule | None, entry: str | None) -> dict[str, list[Fault]]:
     """Where classes run layers of another pipeline stage, each with its own reach."""
     found: dict[str, list[Fault]] = defaultdict(list)
-    rule = next((x for x in rules.rules if isinstance(x, BoundsRule) and x.end == "stage"), None)
     if rule is None:
         return found
     subjects = find_layer_subjects(work, entry)

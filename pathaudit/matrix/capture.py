@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathaudit.matrix.about import Setter
 from pathaudit.matrix.asked import Asked, Judgement
 from pathaudit.matrix.ends import End, Ends
-from pathaudit.matrix.parts import cell_of, part_of, place_of, proof_of, told
+from pathaudit.matrix.parts import cell_of, part_of, place_of, proof_of, told, unseen
 from pathaudit.results import Reach, Severity
 from pathaudit.results.matrices import Cell, Part, Support
 
@@ -15,7 +15,7 @@ CAPTURE, PREFILL, BOUNDARY = "capture", "prefill", "boundary"
 def capture_cell(asked: Asked) -> Cell:
     """Is what each setter asks for captured on every path of the forward?"""
     facts = asked.facts(CAPTURE)
-    setters = live_setters(asked)
+    setters = [item for item in asked.about.setters if item.called]
     remarks = [
         part_of(x, Support.NONE, x.features) for x in asked.broken(facts.remarks, severity=None)
     ]
@@ -25,8 +25,8 @@ def capture_cell(asked: Asked) -> Cell:
 
 
 def live_setters(asked: Asked) -> tuple[Setter, ...]:
-    """The setters that the framework of this tree calls."""
-    return tuple(item for item in asked.about.setters if item.called)
+    """The setters that the framework of this tree calls, and that do not fail."""
+    return tuple(x for x in asked.about.setters if x.called and x.fails is None)
 
 
 def _without_setter(asked: Asked) -> Part:
@@ -35,8 +35,7 @@ def _without_setter(asked: Asked) -> Part:
     if idle:
         return Part(support=Support.NONE, detail="nothing calls its setter", evidence=idle)
     if asked.about.opaque:
-        detail = "no setter is to be seen, but a base or __getattr__ may bring one"
-        return Part(support=Support.UNKNOWN, detail=detail)
+        return Part(support=Support.UNKNOWN, detail=unseen("no setter", asked))
     dormant = [x for x in asked.capture if x.judged.subject.dormant]
     if dormant:
         detail = "no setter: nothing arms the capture that its model has"
@@ -49,6 +48,10 @@ def _captured(asked: Asked, setter: Setter) -> Part:
     """The first thing that is wrong with a feature, or where it is right."""
     facts = asked.facts(CAPTURE)
     names = (setter.name,)
+    if setter.fails is not None:
+        detail = f"the setter fails: {setter.fails.text} (an AttributeError)"
+        where = (setter.fails,)
+        return Part(support=Support.BLOCKED, detail=detail, evidence=where, features=names)
     judged = asked.judged_for(setter.name, asked.profile.modules.call)
     lost = lost_part(judged, names)
     if lost is not None and lost.support is Support.NO:
@@ -105,9 +108,11 @@ def prefill_cell(asked: Asked) -> Cell:
     """Does split prefill keep what the forward captures?"""
     place = asked.about.prefill
     if place is None:
-        unseen = asked.about.opaque
-        support = Support.UNKNOWN if unseen else Support.NONE
-        return cell_of(PREFILL, [Part(support=support, detail="has no split prefill")])
+        support = Support.UNKNOWN if asked.about.opaque else Support.NONE
+        return cell_of(PREFILL, [Part(support=support, detail=unseen("no split prefill", asked))])
+    if asked.about.refused is not None:
+        detail, where = "it only raises", (asked.about.refused,)
+        return cell_of(PREFILL, [Part(support=Support.BLOCKED, detail=detail, evidence=where)])
     setters = live_setters(asked)
     if not setters:
         detail = "has it; there is no setter, so that nothing is to be captured"
@@ -137,9 +142,9 @@ def boundary_cell(asked: Asked) -> Cell:
     called = {item.name for item in live_setters(asked)}
     ends = [item for item in asked.ends if item.setter in called]
     if not ends:
-        unseen = asked.about.opaque and not asked.about.setters
-        support = Support.UNKNOWN if unseen else Support.NONE
-        return cell_of(BOUNDARY, [Part(support=support, detail="no setter")])
+        hidden = asked.about.opaque and not asked.about.setters
+        support = Support.UNKNOWN if hidden else Support.NONE
+        return cell_of(BOUNDARY, [Part(support=support, detail=unseen("no setter", asked))])
     return cell_of(BOUNDARY, (part for item in ends for part in _both(item)))
 
 

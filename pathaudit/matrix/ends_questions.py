@@ -55,7 +55,7 @@ def read_questions(
             place = Evidence(ref.file, getattr(chain[-1], "lineno", function.line), _text(chain))
             asking = asking_of(ref, function.node, chain)
             offset = _offset(chain)
-            if asking is not None or _is_flag(chain, flags) or _counted(chain):
+            if asking is not None or _is_flag(chain, flags) or _counted(index, chain):
                 side, told = _side(index, instance, function, chain)
                 asked.append(Question(place, offset, side, told, asking))
             elif _is_end(index, function, chain):
@@ -128,14 +128,35 @@ def _offset(chain: tuple[ast.AST, ...]) -> int:
             return 0
 
 
-def _counted(chain: tuple[ast.AST, ...]) -> bool:
-    """``i - 1 in ids`` in a loop that counts with ``i``."""
-    left = _asked_number(chain)
-    match left:
+def _counted(index: Index, chain: tuple[ast.AST, ...]) -> bool:
+    """``i - 1 in ids`` in a loop that counts with ``i``, or with what is moved to the stage."""
+    match _asked_number(chain):
         case ast.BinOp(ast.Name(name), ast.Add() | ast.Sub(), ast.Constant(int())):
             return any(isinstance(x, ast.For) and _names(x.target, name) for x in chain)
+        case ast.Name(name):
+            loops = [x for x in chain if isinstance(x, ast.For) and _names(x.target, name)]
+            return bool(loops) and _is_rebased(index, loops[-1], name)
         case _:
             return False
+
+
+def _is_rebased(index: Index, loop: ast.For, name: str) -> bool:
+    """Is all that a loop does to its counter to add the first layer of the stage?"""
+    placeholder = index.profile.stacks.placeholder
+    first = placeholder.first if placeholder is not None else ""
+    added: list[ast.expr] = []
+    for node in ast.walk(loop):
+        match node:
+            case ast.AugAssign(ast.Name(target), ast.Add(), value) if target == name:
+                added.append(value)
+            case ast.Assign([ast.Name(target)], ast.BinOp(ast.Name(left), ast.Add(), value)) if (
+                target,
+                left,
+            ) == (name, name):
+                added.append(value)
+            case ast.Assign(targets) if any(_names(x, name) for x in targets):
+                return False
+    return bool(added) and all(isinstance(x, ast.Attribute) and x.attr == first for x in added)
 
 
 def _names(target: ast.expr, name: str) -> bool:
@@ -256,7 +277,8 @@ def _collects(index: Index, cls: ClassRef, argument: str) -> str:
         for node in ast.walk(found[1].node)
         if isinstance(node, ast.Name) and node.id == argument and isinstance(node.ctx, ast.Load)
     ]
-    runs = [node.lineno for node in ast.walk(found[1].node) if _runs_module(node)]
+    calls = (x for x in ast.walk(found[1].node) if isinstance(x, ast.Call))
+    runs = [call.lineno for call in calls if _runs_module(call)]
     if not uses:
         return ""
     if not runs or max(uses) < min(runs):
@@ -264,10 +286,7 @@ def _collects(index: Index, cls: ClassRef, argument: str) -> str:
     return AFTER if min(uses) > max(runs) else ""
 
 
-def _runs_module(node: ast.AST) -> bool:
+def _runs_module(call: ast.Call) -> bool:
     """``self.mlp(...)``: a module of the layer is called, not a method of one."""
-    return (
-        isinstance(node, ast.Call)
-        and dotted_name(node.func).count(".") == 1
-        and (dotted_name(node.func).startswith("self."))
-    )
+    name = dotted_name(call.func)
+    return name.startswith("self.") and name.count(".") == 1

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from pathaudit.matrix.asked import Asked
 from pathaudit.results import Finding
 from pathaudit.results.matrices import Cell, Evidence, Part, Support
 
@@ -51,3 +52,10 @@ def proof_of(finding: Finding) -> str:
     """Why a path that cannot run cannot."""
     proofs = [*(x.proof for x in finding.paths), *(x.proof for x in finding.receivers)]
     return next(filter(None, proofs), "").rstrip(".")
+
+
+def unseen(lacks: str, asked: Asked) -> str:
+    """What a class lacks, unless it may have it where nobody can look."""
+    if not asked.about.opaque:
+        return lacks
+    return f"{lacks} is to be seen, but a base of unknown class or __getattr__ may bring one"

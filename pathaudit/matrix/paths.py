@@ -1,15 +1,14 @@
 """The columns of how a forward is run: the expert recorder, two-batch overlap, pipeline stages."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from pathaudit.check.answer import Fault
 from pathaudit.matrix.about import Staged
 from pathaudit.matrix.asked import Asked
 from pathaudit.matrix.capture import live_setters, lost_part
 from pathaudit.matrix.overlap_runs import OverlapRun
-from pathaudit.matrix.parts import cell_of, part_of
+from pathaudit.matrix.parts import cell_of, part_of, unseen
 from pathaudit.results import Reach, Severity
 from pathaudit.results.matrices import Cell, Evidence, Part, Support
 
@@ -21,7 +20,7 @@ def recorder_cell(asked: Asked) -> Cell:
     facts, place = asked.facts(RECORDER), asked.about.declares
     if place is None:
         support = Support.UNKNOWN if asked.about.opaque else Support.NONE
-        return cell_of(RECORDER, [Part(support=support, detail="is not declared")])
+        return cell_of(RECORDER, [Part(support=support, detail=unseen("not declared", asked))])
     remarks = [part_of(x, Support.NO) for x in asked.broken(facts.remarks, severity=None)]
     lost = lost_part(asked.recorder, ())
     if lost is not None:
@@ -96,7 +95,7 @@ def _overlapped(asked: Asked, runs: list[OverlapRun], setter: str) -> Part:
     if not judged:
         detail = "runs; whether it captures was not judged"
         return replace(_runs(runs, Support.UNKNOWN, detail), features=names)
-    detail = "not taken while capture is on"
+    detail = f"not taken while capture is on; else taken when {runs[0].condition}"
     return replace(_runs(runs, Support.GATED, detail), features=names, rule=rule)
 
 
@@ -124,21 +123,20 @@ def stages_cell(asked: Asked) -> Cell:
         detail = "its signature does not offer it"
         part = Part(support=Support.NONE, detail=detail, evidence=(about.forward,))
         return cell_of(STAGES, [part])
-    broken = [*_stage_losses(asked), *map(_beyond_part, _live(asked.beyond))]
+    broken = [*_stage_losses(asked), *_beyond_parts(asked)]
     if any(not part.features for part in broken):
         return cell_of(STAGES, broken)
     whole = _staged_part(about.staged, about.takes)
     return cell_of(STAGES, [whole, *broken])
 
 
-def _live(faults: Iterable[Fault]) -> Iterator[Fault]:
-    return (fault for fault in faults if fault.reach is Reach.REACHABLE)
-
-
-def _beyond_part(fault: Fault) -> Part:
-    when = f", when {fault.condition}" if fault.condition else ""
-    place = Evidence(fault.file, fault.region.line, fault.symbol)
-    return Part(support=Support.NO, detail=f"{fault.message}{when}", evidence=(place,))
+def _beyond_parts(asked: Asked) -> Iterator[Part]:
+    for fault in asked.beyond:
+        if fault.reach is Reach.REACHABLE:
+            when = f", when {fault.condition}" if fault.condition else ""
+            place = Evidence(fault.file, fault.region.line, fault.symbol)
+            detail = f"{fault.message}{when}"
+            yield Part(support=Support.NO, detail=detail, evidence=(place,), rule=asked.beyond_rule)
 
 
 def _stage_losses(asked: Asked) -> Iterator[Part]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from pathaudit.reporters.cells import (
@@ -27,9 +28,8 @@ from pathaudit.reporters.terminal import Line, Page, cut, hanging, padded, paint
 from pathaudit.results.matrices import Cell, Column, Matrix, Part, Row, Support
 
 _NARROWEST = 60
-_GAP = 2
 _LEAST_NAME = 18
-_LEAST_CELL = 8
+_CELL = 9  # columns that a cell may take before it breaks, unless a word of it is longer
 _STYLES = {
     Support.NO: "error",
     Support.UNKNOWN: "unknown",
@@ -45,6 +45,7 @@ class _Layout(Struct, frozen=True, eq=False):
 
     name: int
     sizes: tuple[int, ...]
+    gap: int
     marks: Marks
     numbers: dict[tuple[str, tuple[Part, ...]], int]
     verbose: bool
@@ -59,7 +60,7 @@ def render(
     verbose: bool = False,
     entry: bool = False,
 ) -> None:
-    """Write the table and its notes to ``out``; for one ``entry``, each answer with its evidence."""
+    """Write the table and its notes to ``out``; of an ``entry``, each answer with its evidence."""
     page = Page({}, max(width, _NARROWEST), verbose=True)
     encoding = out.encoding or "utf-8"
     lines = _entries(matrix, page) if entry else _table(matrix, page, verbose=verbose)
@@ -94,19 +95,17 @@ def _layout(
     matrix: Matrix, rows: Sequence[Row], notes: Sequence[Note], page: Page, verbose: bool
 ) -> _Layout:
     """Cells get what their longest word needs; names get the rest, and break where they must."""
-    bare = _Layout(0, (), marks_of(matrix), numbers_of(notes), verbose)
+    plain = _Layout(0, (), 0, marks_of(matrix), numbers_of(notes), verbose)
     sizes = []
     for number, column in enumerate(matrix.columns):
-        words = [_text(row.cells[number], bare) for row in rows]
-        whole = max(map(cell_len, words), default=0)
-        longest = max((cell_len(x) for text in words for x in text.split(", ")), default=0)
-        head = max(map(cell_len, visible(column.title).split()))
-        sizes.append(max(head, min(whole, max(longest, _LEAST_CELL))))
+        texts = [_text(row.cells[number], plain) for row in rows]
+        words = [word for text in (visible(column.title), *texts) for word in text.split()]
+        whole = max(map(cell_len, texts), default=0)
+        sizes.append(max(max(map(cell_len, words)), min(whole, _CELL)))
     names = max((cell_len(_name(row)) for row in rows), default=0)
-    room = page.width - sum(sizes) - _GAP * len(sizes)
-    return _Layout(
-        max(min(names, room), _LEAST_NAME), tuple(sizes), bare.marks, bare.numbers, verbose
-    )
+    gap = 2 if sum(sizes) + 2 * len(sizes) + names <= page.width else 1
+    room = page.width - sum(sizes) - gap * len(sizes)
+    return replace(plain, name=max(min(names, room), _LEAST_NAME), sizes=tuple(sizes), gap=gap)
 
 
 def _head(column: Column, size: int) -> list[str]:
@@ -151,7 +150,7 @@ def _side_by_side(
         line = []
         for lines, style, size in zip(columns, styles, sizes, strict=True):
             text = cut(lines[number], size) if number < len(lines) else ""
-            line += [(style, text), ("", padded("", size - cell_len(text) + _GAP))]
+            line += [(style, text), ("", padded("", size - cell_len(text) + layout.gap))]
         yield tuple(line[:-1])
 
 
