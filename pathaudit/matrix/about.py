@@ -7,8 +7,9 @@ from msgspec import Struct
 
 from pathaudit.check.subjects import OWNERS, Owner
 from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index
-from pathaudit.index.syntax import dotted_name, parameters
+from pathaudit.index.syntax import parameters
 from pathaudit.matrix.failing import failing_call
+from pathaudit.matrix.staging import Staged, makes_logits_anyway, staged_of
 from pathaudit.results.matrices import Evidence
 from pathaudit.ruleset import AnyRule
 from pathaudit.work import Stage, Work
@@ -28,24 +29,11 @@ class Setter(Struct, frozen=True):
     fails: Evidence | None = None
 
 
-class Staged(Struct, frozen=True):
-    """How an object that runs decoder layers takes part in a pipeline.
-
-    ``split`` is where its layers are made, if each stage gets its own; ``reads`` where it takes
-    what the stage before made; ``hands`` where it asks if it is the last stage.
-    """
-
-    owner: str
-    split: Evidence | None
-    reads: Evidence | None
-    hands: Evidence | None
-
-
 class About(Struct, frozen=True):
     """A served class. ``opaque`` if it may have methods that are not to be seen.
 
-    ``takes`` is the forward whose signature offers to run in stages; ``refused`` where split
-    prefill does nothing but to raise.
+    ``takes`` is the forward whose signature offers to run in stages, ``stray`` where it makes
+    logits on every stage; ``refused`` where split prefill does nothing but to raise.
     """
 
     entry: ClassRef
@@ -58,6 +46,7 @@ class About(Struct, frozen=True):
     refused: Evidence | None
     setters: tuple[Setter, ...]
     staged: tuple[Staged, ...]
+    stray: Evidence | None
 
 
 class Asked(Struct, frozen=True):
@@ -93,7 +82,8 @@ def _look(index: Index, _: AnyRule | None, item: Asked) -> About:
         prefill=_method(index, entry, profile.matrix.method),
         refused=_refusal(index, entry, profile.matrix.method),
         setters=tuple(_setters(index, entry)),
-        staged=tuple(_staged(index, item.owners, parameter)),
+        staged=staged_of(index, item.owners),
+        stray=makes_logits_anyway(index, entry, forward[0]) if forward is not None else None,
     )
 
 
@@ -162,67 +152,6 @@ def _is_called(index: Index, hook: str) -> bool:
     if not callers or index.modules.find(callers, "def ") is None:
         return True
     return index.modules.find(callers, f".{hook}(") is not None
-
-
-# ---- pipeline stages --------------------------------------------------------------------------
-
-
-def _staged(index: Index, owners: Iterable[Owner], parameter: str) -> Iterator[Staged]:
-    call, batch = index.profile.modules.call, index.profile.entries.batch
-    seen: set[object] = set()
-    for owner in owners:
-        key = (owner.instance.cls, owner.root)
-        function = index.modules.function(owner.root)
-        runs = owner.method == call and key not in seen and function is not None
-        if runs and function is not None and (not batch or batch in parameters(function.node)):
-            seen.add(key)
-            yield _stage(index, owner, parameter)
-
-
-def _stage(index: Index, owner: Owner, parameter: str) -> Staged:
-    cls = owner.instance.cls
-    closure = index.closure(cls, owner.root)
-    return Staged(
-        cls.name,
-        next(_splits(index, cls, owner.stacks), None),
-        next(_loads(index, closure, parameter), None),
-        next(_asks(index, closure), None),
-    )
-
-
-def _splits(index: Index, cls: ClassRef, stacks: frozenset[str]) -> Iterator[Evidence]:
-    """Where a stack is made together with the range of a stage, or by what is told the stage."""
-    for ref in index.modules.mro(cls):
-        outline = index.modules.class_outline(ref)
-        for store in outline.stores if outline is not None else ():
-            value = store.value
-            if store.name in stacks and store.position == 0 and isinstance(value, ast.Call):
-                yield Evidence(ref.file, value.lineno, f"{dotted_name(value.func)}(...)")
-
-
-def _loads(index: Index, closure: Iterable[FunctionRef], name: str) -> Iterator[Evidence]:
-    """Where a parameter is read otherwise than to ask if it is there."""
-    for ref, function in _functions(index, closure):
-        for node in ast.walk(function.node):
-            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
-                yield Evidence(ref.file, node.lineno, f"reads {name}")
-
-
-def _asks(index: Index, closure: Iterable[FunctionRef]) -> Iterator[Evidence]:
-    last = index.profile.stages.last
-    for ref, function in _functions(index, closure):
-        for node in ast.walk(function.node) if last in function.attributes else ():
-            if isinstance(node, ast.Attribute) and node.attr == last:
-                yield Evidence(ref.file, node.lineno, f"asks {ast.unparse(node)}")
-
-
-def _functions(
-    index: Index, closure: Iterable[FunctionRef]
-) -> Iterator[tuple[FunctionRef, FunctionOutline]]:
-    for ref in closure:
-        function = index.modules.function(ref)
-        if function is not None:
-            yield ref, function
 
 
 ABOUT = Stage("about", _look, Asked, About, lambda item: item.entry.file)

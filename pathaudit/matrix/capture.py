@@ -52,6 +52,9 @@ def _captured(asked: Asked, setter: Setter) -> Part:
         detail = f"the setter fails: {setter.fails.text} (an AttributeError)"
         where = (setter.fails,)
         return Part(support=Support.BLOCKED, detail=detail, evidence=where, features=names)
+    missing = _missing_companion(asked, setter.name)
+    if missing is not None:
+        return missing
     judged = asked.judged_for(setter.name, asked.profile.modules.call)
     lost = lost_part(judged, names)
     if lost is not None and lost.support is Support.NO:
@@ -62,6 +65,15 @@ def _captured(asked: Asked, setter: Setter) -> Part:
     if lost is not None:
         return lost
     return _right(asked, judged, setter)
+
+
+def _missing_companion(asked: Asked, setter: str) -> Part | None:
+    """A hook that the framework calls after the setter, and that the class lacks."""
+    wanted = [item.name for item in asked.profile.features.hooks if item.after == setter]
+    for finding in asked.broken(asked.facts(CAPTURE).remarks, severity=Severity.WARNING):
+        if setter in finding.features and any(name in finding.message for name in wanted):
+            return part_of(finding, Support.BLOCKED, (setter,))
+    return None
 
 
 def _right(asked: Asked, judged: tuple[Judgement, ...], setter: Setter) -> Part:
@@ -113,11 +125,20 @@ def prefill_cell(asked: Asked) -> Cell:
     if asked.about.refused is not None:
         detail, where = "it only raises", (asked.about.refused,)
         return cell_of(PREFILL, [Part(support=Support.BLOCKED, detail=detail, evidence=where)])
+    remarks = list(_unrecorded(asked))
     setters = live_setters(asked)
     if not setters:
         detail = "has it; there is no setter, so that nothing is to be captured"
-        return cell_of(PREFILL, [Part(support=Support.YES, detail=detail, evidence=(place,))])
-    return cell_of(PREFILL, (_prefilled(asked, x) for x in setters))
+        part = Part(support=Support.YES, detail=detail, evidence=(place,))
+        return cell_of(PREFILL, [part], remarks)
+    return cell_of(PREFILL, (_prefilled(asked, x) for x in setters), remarks)
+
+
+def _unrecorded(asked: Asked) -> Iterator[Part]:
+    """Where split prefill runs experts without the recorder."""
+    for item in asked.recorder:
+        if item.judged.subject.method == asked.profile.matrix.method:
+            yield from (part_of(x, Support.NO) for x in item.with_reach(Reach.REACHABLE))
 
 
 def _prefilled(asked: Asked, setter: Setter) -> Part:

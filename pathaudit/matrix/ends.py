@@ -68,7 +68,9 @@ def _first(read: Reading, shifts: frozenset[int]) -> End:
     early = [x for x in read.asked if x.side != AFTER and min(shifts) - x.offset <= 0]
     if any(not x.side for x in early):
         return End(
-            Support.UNKNOWN, "id 0: where a layer collects is not understood", _places(early)
+            Support.UNKNOWN,
+            "id 0: on which side of a layer it is captured is not understood",
+            _places(early),
         )
     if not early:
         return End(Support.YES, "id 0 is the output of the first layer", _places(read.asked)[:1])
@@ -80,7 +82,11 @@ def _first(read: Reading, shifts: frozenset[int]) -> End:
             return End(Support.NO, f"id 0 fails: {name} is None there (a TypeError)", (place,))
     told = [x for x in early if x.told or x.asking is None]
     if told:
-        return End(Support.UNKNOWN, "id 0: a layer collects before anything ran", _places(told))
+        return End(
+            Support.UNKNOWN,
+            "id 0: what a layer collects by itself before any has run is not followed",
+            _places(told),
+        )
     return End(Support.YES, "id 0 is what the first layer is given", _places(early)[:1])
 
 
@@ -98,7 +104,7 @@ def _last(read: Reading, shifts: frozenset[int], checked: str) -> End:
     if sides == {BEFORE}:
         detail = "the output of the last layer cannot be captured: nothing asks after the loop"
         return End(Support.NO, detail, _places(read.asked)[:1])
-    detail = "last layer: where a layer collects is not understood"
+    detail = "last layer: on which side of a layer it is captured is not understood"
     return End(Support.UNKNOWN, detail, _places(read.asked))
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from pathaudit.matrix.about import Staged
 from pathaudit.matrix.asked import Asked
 from pathaudit.matrix.capture import live_setters, lost_part
 from pathaudit.matrix.overlap_runs import OverlapRun
 from pathaudit.matrix.parts import cell_of, part_of, unseen
+from pathaudit.matrix.staging import Staged
 from pathaudit.results import Reach, Severity
 from pathaudit.results.matrices import Cell, Evidence, Part, Support
 
@@ -30,7 +30,7 @@ def recorder_cell(asked: Asked) -> Cell:
         detail = "declared; no layer that chooses experts was found"
         part = Part(support=Support.UNKNOWN, detail=detail, evidence=(place,), rule=facts.judge)
         return cell_of(RECORDER, [part], remarks)
-    evidence = tuple(Evidence(x.file, x.line, "names the layer") for x in kept)
+    evidence = tuple(Evidence(x.file, x.line, "the layer is named") for x in kept)
     detail = "told the layer on every path that can run"
     part = Part(support=Support.YES, detail=detail, evidence=evidence, rule=facts.judge)
     return cell_of(RECORDER, [part], remarks)
@@ -44,8 +44,8 @@ def overlap_cell(asked: Asked) -> Cell:
     runs = [run for item in asked.overlaps for run in item.runs]
     cut = next((item.cut for item in asked.overlaps if item.cut), "")
     if not runs:
-        support = Support.UNKNOWN if cut else Support.NONE
-        detail = cut or "has no path of its own for it"
+        support = Support.UNKNOWN if cut or asked.about.opaque else Support.NONE
+        detail = cut or unseen("no path of its own", asked)
         return cell_of(OVERLAP, [Part(support=support, detail=detail)])
     live = [run for run in runs if not run.refused and not _fellow_of_refused(run, runs)]
     if not live:
@@ -126,6 +126,10 @@ def stages_cell(asked: Asked) -> Cell:
     broken = [*_stage_losses(asked), *_beyond_parts(asked)]
     if any(not part.features for part in broken):
         return cell_of(STAGES, broken)
+    if about.stray is not None:
+        detail = "makes logits on every stage: it never asks if it is the last"
+        part = Part(support=Support.NO, detail=detail, evidence=(about.stray,))
+        return cell_of(STAGES, [part, *broken])
     whole = _staged_part(about.staged, about.takes)
     return cell_of(STAGES, [whole, *broken])
 
