@@ -1,15 +1,19 @@
 """The matrix of real releases: it agrees with the hand labels wherever they decide a cell."""
 
+import io
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
 import pytest
 from msgspec import Struct
+from rich.cells import cell_len
 
 from pathaudit.audit import matrix_of
 from pathaudit.check.subjects import find_owners, find_targets
 from pathaudit.index import FunctionRef
+from pathaudit.reporters.cells import marks_of, summary
+from pathaudit.reporters.matrices import render
 from pathaudit.results.matrices import Cell, Matrix, Support
 from pathaudit.sources import SourceTree, open_source
 from pathaudit.work import Work
@@ -19,6 +23,7 @@ from tests.releases.places import NEAR
 from tests.releases.score import Row, rows
 
 VERSIONS = [("0.5.6", "0.5.6"), ("0.5.12", "0.5.12"), ("0.5.23", "0.5.23-part")]
+
 
 @cache
 def tree(version: str) -> SourceTree:
@@ -139,3 +144,50 @@ def test_what_a_label_calls_broken_is_so_for_some_class(version: str, labels: st
     }
     assert broken
     assert broken <= seen
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    out = io.StringIO()
+    render(matrix("0.5.23"), out, width=width, verbose=True)
+    lines = out.getvalue().splitlines()
+    assert len(matrix("0.5.23").rows) > 200
+    assert max(map(cell_len, lines)) <= width
+
+
+@pytest.mark.parametrize("version", [version for version, _ in VERSIONS])
+def test_every_answer_has_its_place(version: str) -> None:
+    """But for what is not there, or not to be seen."""
+    silent = {Support.NONE, Support.UNKNOWN}
+    parts = [x for row in matrix(version).rows for item in row.cells for x in item.parts]
+    assert [x for x in parts if not x.evidence and x.support not in silent] == []
+    lines = {place for part in parts for place in part.evidence}
+    assert all(0 < x.line <= tree(version).text(x.file).count("\n") + 1 for x in lines)
+
+
+# Read in the source of each release, by hand.
+READ = [
+    ("0.5.6", "DeepseekV3ForCausalLM", "capture", "no E"),
+    ("0.5.6", "Glm4MoeForCausalLM", "overlap", "blocked"),
+    ("0.5.6", "NemotronHForCausalLM", "stages", "no"),
+    ("0.5.12", "Qwen3_5ForConditionalGeneration", "capture", "no E, yes D"),
+    ("0.5.12", "ExaoneMoEForCausalLM", "recorder", "no"),
+    ("0.5.12", "Gemma3ForCausalLM", "boundary", "yes E"),
+    ("0.5.12", "Llama4ForCausalLM", "prefill", "gated DE"),
+    ("0.5.23", "Qwen3VLForConditionalGeneration", "capture", "blocked D, yes E"),
+    ("0.5.23", "MiMoV2FlashForCausalLM", "overlap", "gated D"),
+    ("0.5.23", "MiMoV2ASRForCausalLM", "stages", "no"),
+    ("0.5.23", "Dots3NoteForCausalLM", "stages", "yes"),
+    ("0.5.23", "NanbeigeForCausalLM", "prefill", "blocked"),
+    ("0.5.23", "NemotronHForCausalLM", "boundary", "yes D"),
+    ("0.5.23", "BailingMoeV3ForCausalLM", "stages", "no S, yes"),
+    ("0.5.23", "MiniCPMV", "capture", "unknown"),
+]
+
+
+@pytest.mark.parametrize(("version", "name", "column", "said"), READ)
+def test_answers_that_were_read_in_the_source(
+    version: str, name: str, column: str, said: str
+) -> None:
+    found = cell(version, name, column)
+    assert summary(found.parts, marks_of(matrix(version))) == said

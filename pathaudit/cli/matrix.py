@@ -173,7 +173,8 @@ def _find(
         new = matrix_of(sources[0], rules, entry=entry, means=means)
         if len(sources) == 1:
             return new
-        return compared(new, matrix_of(sources[1], rules, means=means))
+        old = matrix_of(sources[1], rules, means=means)
+        return compared(new, old, entry=entry)
 
 
 def _narrowed(found: "Matrix", asked: tuple[str, ...], answers: tuple[str, ...]) -> "Matrix":

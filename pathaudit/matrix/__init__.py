@@ -41,13 +41,16 @@ _CELLS: dict[str, Callable[[Asked], Cell]] = {
 def find_matrix(work: Work, rules: Ruleset, report: Report, entry: str | None = None) -> Matrix:
     """The table of all served classes that are no drafts, or of one; ``report`` is their audit.
 
-    Raises ``UsageError`` where the profile describes no columns.
+    Raises ``UsageError`` where the profile describes no columns, and for a draft.
     """
     facts = work.profile.matrix
     if not facts.columns:
         raise UsageError(f"the profile of {work.profile.framework} describes no matrix")
     columns = [name for name in facts.columns if name in _CELLS]
     asked = ask_all(work, rules, report, entry)
+    if entry is not None and not asked:
+        hint = "drafts have no row; name the class that serves the target"
+        raise UsageError(f"{entry} is a draft model", hint=hint)
     served = find_entries(work)
     is_draft = work.profile.is_draft
     return Matrix(

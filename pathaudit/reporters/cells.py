@@ -58,7 +58,7 @@ def notes_of(matrix: Matrix, *, verbose: bool = False) -> list[Note]:
     for number, column in enumerate(matrix.columns):
         for row in matrix.rows:
             parts = explained(row.cells[number], verbose=verbose)
-            if parts:
+            if parts and not is_bare(row):
                 found.setdefault((column.id, parts), []).append(row.name)
     return [
         Note(number, column, parts, tuple(dict.fromkeys(names)))

@@ -23,8 +23,8 @@ from pathaudit.reporters.cells import (
     summary,
 )
 from pathaudit.reporters.escaping import visible
-from pathaudit.reporters.phrases import counted, listed, source_name
-from pathaudit.reporters.terminal import Line, Page, cut, hanging, padded, paint, wrap
+from pathaudit.reporters.phrases import counted, source_name
+from pathaudit.reporters.terminal import GLUE, Line, Page, cut, hanging, padded, paint, wrap
 from pathaudit.results.matrices import Cell, Column, Matrix, Part, Row, Support
 
 _NARROWEST = 60
@@ -126,20 +126,26 @@ def _row(row: Row, layout: _Layout) -> Iterator[Line]:
 
 def _text(cell: Cell, layout: _Layout) -> str:
     star = "*" if cell.remarks else ""
+    answers = summary(cell.parts, layout.marks).replace(" ", GLUE).replace(f",{GLUE}", ", ")
     number = layout.numbers.get((cell.column, explained(cell, verbose=layout.verbose)))
     note = f" {number}" if number is not None else ""
     was = f", was {summary(cell.was, layout.marks)}" if cell.was else ""
-    return f"{summary(cell.parts, layout.marks)}{star}{note}{was}"
+    return f"{answers}{star}{note}{was}"
 
 
 def _folded(name: str, room: int) -> list[str]:
     """A name in as many lines as it needs, broken before a capital letter where there is one."""
     lines: list[str] = []
     while cell_len(name) > room:
-        taken = next((x for x in range(room, room // 2, -1) if name[x].isupper()), room)
+        words = (x for x in range(room, room // 2, -1) if _begins_word(name, x))
+        taken = next(words, room)
         lines.append(name[:taken])
         name = f" {name[taken:]}"
     return [*lines, name]
+
+
+def _begins_word(name: str, position: int) -> bool:
+    return name[position].isupper() and name[position + 1 : position + 2].islower()
 
 
 def _side_by_side(
@@ -169,9 +175,8 @@ def _below(matrix: Matrix, notes: Sequence[Note], page: Page) -> Iterator[Line]:
         yield from _note(note, marks, page)
     yield ()
     for fact in matrix.facts:
-        text = (
-            f"{titles[fact.rule]}: {visible(fact.detail)} ({listed(tuple(places(fact.evidence)))})"
-        )
+        where = " ".join(visible(place) for place in places(fact.evidence))
+        text = f"{titles[fact.rule]}: {visible(fact.detail)} {where}".rstrip()
         yield from hanging((), text, 2, page)
     for text in legend(matrix):
         yield from hanging((), text, 2, page)
@@ -208,8 +213,11 @@ def _ending(matrix: Matrix) -> str:
 
 def _entries(matrix: Matrix, page: Page) -> Iterator[Line]:
     marks = marks_of(matrix)
-    for row in matrix.rows:
-        yield (("bold", visible(row.name)), ("", f"  {visible(row.file)}:{row.line}"))
+    for number, row in enumerate(matrix.rows):
+        if number:
+            yield ()
+        lead = (("bold", visible(row.name)), ("", "  "))
+        yield from hanging(lead, f"{visible(row.file)}:{row.line}", 2, page)
         for column, cell in zip(matrix.columns, row.cells, strict=True):
             yield ()
             was = f"  (was {summary(cell.was, marks)})" if cell.was else ""

@@ -134,10 +134,11 @@ def _has(row: Row, only: tuple[Support, ...]) -> bool:
     return not only or any(x.support in only for cell in row.cells for x in cell.parts)
 
 
-def compared(new: Matrix, old: Matrix) -> Matrix:
+def compared(new: Matrix, old: Matrix, *, entry: str | None = None) -> Matrix:
     """The new table, with what each cell was that had another answer in the old one.
 
-    A class is known again by its name; where a name is served twice, by its file too.
+    A class is known again by its name; where a name is served twice, by its file too. If the new
+    table is of one ``entry``, the others are not said to be gone.
     """
     before = {(row.name, row.file): row for row in old.rows}
     by_name = {row.name: row for row in old.rows}
@@ -145,7 +146,7 @@ def compared(new: Matrix, old: Matrix) -> Matrix:
         _compared(x, before.get((x.name, x.file)) or by_name.get(x.name)) for x in new.rows
     )
     names = {row.name for row in new.rows}
-    gone = tuple(sorted({row.name for row in old.rows} - names))
+    gone = tuple(sorted({x.name for x in old.rows if entry is None} - names))
     return replace(new, rows=rows, against=old.source, gone=gone)
 
 
