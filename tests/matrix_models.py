@@ -232,6 +232,10 @@ NO_RESIDUAL = CAPTURES.replace("aux = []", "residual = None\n        aux = []").
     "aux.append(hidden_states)", "aux.append(hidden_states + residual)"
 )
 AS_IT_IS = SETTER.replace("[val + 1 for val in layer_ids]", "list(layer_ids)")
+EITHER = SETTER.replace(
+    "[val + 1 for val in layer_ids]",
+    "list(layer_ids) if self.old else [val + 1 for val in layer_ids]",
+)
 AFTER = CAPTURES.replace(
     """            if i in self.layers_to_capture:
                 aux.append(hidden_states)

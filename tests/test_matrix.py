@@ -16,6 +16,7 @@ from tests.matrix_models import (
     BY_NAME,
     CAPTURES,
     DECLARES,
+    EITHER,
     FAILS,
     FAST,
     GUARDED,
@@ -191,6 +192,7 @@ def test_stages(text: str, said: str, detail: str) -> None:
         pytest.param(AFTER, AS_IT_IS, "yes", "yes", id="after"),
         pytest.param(AT_THE_END, SETTER, "yes", "yes", id="asked-after-the-loop"),
         pytest.param(NO_RESIDUAL, AS_IT_IS, "no", "no", id="nothing-to-add-yet"),
+        pytest.param(NO_RESIDUAL, EITHER, "no", "no", id="shifted-or-not"),
         pytest.param(TOLD, SETTER, "yes", "no", id="the-layer-collects"),
         pytest.param(TOLD, AS_IT_IS, "unknown", "no", id="the-first-layer-collects"),
         pytest.param(BY_NAME + HELPED, SETTER, "unknown", "unknown", id="asked-elsewhere"),
@@ -221,3 +223,55 @@ def test_a_draft_is_refused_by_name() -> None:
     tree = from_text({**SUPPORT, f"{MODELS}/small.py": text})
     with pytest.raises(UsageError, match="is a draft model"):
         matrix_of(tree, shipped_rules(), entry="ForCausalLMNextN")
+
+
+SHORTER = """
+    def forward(self, hidden_states, forward_batch):
+        end = self.end_layer
+        if forward_batch.can_run_tbo:
+            if self.start_layer < self.first_k_dense_replace < self.end_layer:
+                end = self.first_k_dense_replace
+        for i in range(self.start_layer, end):
+            hidden_states = self.layers[i](hidden_states, forward_batch)
+        if end != self.end_layer:
+            hidden_states = run_stages(self.layers[end:], hidden_states, forward_batch)
+        return hidden_states
+"""
+
+
+def test_what_runs_either_way_is_not_on_the_path_of_two_batches() -> None:
+    text = source(SHORTER, USES, "ExpertLayer")
+    (found,) = cell(text, "overlap").parts
+    lines = text.splitlines()
+    assert ["run_stages" in lines[x.line - 1] for x in found.evidence] == [True]
+
+
+def test_an_object_that_answers_to_any_name_does_not_fail_a_setter() -> None:
+    found = cell(source(CAPTURES + HIDDEN, USES + FAILS), "capture", WORKER)
+    assert found.support is not Support.BLOCKED
+
+
+def test_a_setter_that_fails_asks_for_no_layer() -> None:
+    assert cell(source(CAPTURES, USES + FAILS), "boundary").support == "-"
+
+
+FAST_OR_OVERLAPPED = GUARDED.replace(
+    "        for i in",
+    """        if forward_batch.fast:
+            for i in range(self.start_layer, self.end_layer):
+                hidden_states = self.layers[i](hidden_states, forward_batch)
+            return hidden_states, aux
+        for i in""",
+    1,
+)
+
+
+def test_what_is_lost_elsewhere_is_not_lost_on_the_path_of_two_batches() -> None:
+    text = source(FAST_OR_OVERLAPPED, USES + SETTER, "ExpertLayer")
+    answers = {name: cell(text, name).support for name in ("capture", "overlap")}
+    assert answers == {"capture": "no", "overlap": "gated"}
+
+
+def test_a_setter_that_arms_what_is_not_known_is_unknown() -> None:
+    text = source(CAPTURES, USES + SETTER).replace("Model(config)", "made_elsewhere(config)")
+    assert cell(text, "capture").support == "unknown"
