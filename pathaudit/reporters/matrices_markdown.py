@@ -18,7 +18,8 @@ from pathaudit.reporters.cells import (
     numbers_of,
     summary,
 )
-from pathaudit.reporters.markdown import code, escaped
+from pathaudit.reporters.markdown_text import cell as in_cell
+from pathaudit.reporters.markdown_text import code, escaped
 from pathaudit.reporters.phrases import counted
 from pathaudit.results import Source
 from pathaudit.results.matrices import Cell, Evidence, Matrix, Part, Row
@@ -55,7 +56,7 @@ def _table(matrix: Matrix, rows: Sequence[Row], notes: Sequence[Note], links: st
     yield f"|{' --- |' * (len(heads) + 1)}"
     for row in rows:
         new = " (new)" if row.new else ""
-        name = _link(code(row.name), Evidence(row.file, row.line, ""), links)
+        name = _link(in_cell(row.name), Evidence(row.file, row.line, ""), links)
         cells = (_cell(cell, marks, numbers, links) for cell in row.cells)
         yield f"| {name}{new} | {' | '.join(cells)} |"
     yield ""
