@@ -15,7 +15,7 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     baseline
     diff
     audit
-    reach | hooks
+    reach | hooks | matrix
     variants
     gates
     policy

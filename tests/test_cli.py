@@ -348,6 +348,7 @@ COMMANDS = [
     "history",
     "hooks",
     "live",
+    "matrix",
     "reach",
     "rules",
     "rules docs",

@@ -16,6 +16,7 @@ from pathaudit.cli.history import history
 from pathaudit.cli.hooks import hooks
 from pathaudit.cli.live import live
 from pathaudit.cli.manual import FILES, FINDINGS_FAIL, VARIABLES, Manual, documented
+from pathaudit.cli.matrix import matrix
 from pathaudit.cli.reach import reach
 from pathaudit.cli.rules import rules
 from pathaudit.cli.scan import scan
@@ -59,6 +60,7 @@ main.add_command(gates)
 main.add_command(live)
 main.add_command(reach)
 main.add_command(hooks)
+main.add_command(matrix)
 main.add_command(explain)
 main.add_command(rules)
 main.add_command(config)

@@ -10,6 +10,7 @@ from pathaudit.results import GraphView, Report
 from pathaudit.results.bumps import BumpReport
 from pathaudit.results.hooks import HooksReport
 from pathaudit.results.live import LiveReport
+from pathaudit.results.matrices import Matrix
 from pathaudit.results.reaches import ReachReport
 from pathaudit.results.settings import SettingsReport
 from pathaudit.results.versions import History, ReportDiff
@@ -24,6 +25,7 @@ Answer: TypeAlias = (
     | BumpReport
     | ReachReport
     | HooksReport
+    | Matrix
     | SettingsReport
 )
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from pathaudit.ruleset.anchors import Anchor
 from pathaudit.ruleset.hooks import Hooks
+from pathaudit.ruleset.matrix import MatrixFacts
 from pathaudit.ruleset.published import Published
 from pathaudit.ruleset.serving import Serving
 from pathaudit.ruleset.settings import Settings
@@ -252,6 +253,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     serving: Serving = Serving()
     published: Published = Published()
     hooks: Hooks = Hooks()
+    matrix: MatrixFacts = MatrixFacts()
 
     @property
     def model_folder(self) -> str:
