@@ -27,8 +27,9 @@ from pathaudit.results import (
     Summary,
     Verdict,
 )
+from pathaudit.results.patches import PatchesReport
 from pathaudit.results.versions import Survey
-from pathaudit.ruleset import Ruleset
+from pathaudit.ruleset import ReliesRule, Ruleset
 from pathaudit.sources import SourceTree
 
 # What follows code imports LibCST, which a report that is already known does not need.
@@ -133,6 +134,19 @@ def gates_of(
     return report
 
 
+def patches_of(tree: SourceTree, rules: Ruleset, *, means: Means = ALONE) -> PatchesReport:
+    """What became of each patch in a tree: what is wrong, what holds, what cannot be told."""
+    from pathaudit.relies import answers_of
+
+    known = means.cache.known(tree) if means.cache is not None else None
+    with _at_work(tree, rules, known, (), means) as work:
+        answers = answers_of(work, rules.patches)
+    if known is not None and means.cache is not None:
+        means.cache.keep(known, tree)
+    source = Source(label=tree.label, version=tree.version)
+    return PatchesReport(tool=f"pathaudit {__version__}", source=source, patches=answers)
+
+
 @contextmanager
 def _at_work(
     tree: SourceTree,
@@ -163,11 +177,17 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     """Judge the rules on a tree of which something may be known; raises as ``audit`` does."""
     from pathaudit.check import check_rule
     from pathaudit.gates import with_controls
+    from pathaudit.relies import check_relies
     from pathaudit.suppress import apply_suppressions
 
     _expect_entries(work, entry)
-    tree = work.tree
-    answers = [check_rule(work, rule, entry) for rule in rules.rules]
+    tree, rules = work.tree, rules.applying
+    answers = [
+        check_relies(work, rule, rules.patches)
+        if isinstance(rule, ReliesRule)
+        else check_rule(work, rule, entry)
+        for rule in rules.rules
+    ]
     whole = entry is None and not work.focus
     accepted = apply_suppressions(work.index, rules, answers, whole=whole)
     findings = sorted(with_controls(work, accepted), key=_place)

@@ -17,6 +17,7 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.patches import patches_option, with_patches
 from pathaudit.cli.status import Status
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ Examples:
 @output_option("report")
 @source_options
 @means_options
+@patches_option
 @click.option("--verbose", is_flag=True, help="List all of everything, also what is unchanged.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
 @color_option
@@ -79,6 +81,7 @@ def diff(
     strict: bool,
     form: Format,
     output: str | None,
+    patches: str | None,
     verbose: bool,
     quiet: bool,
     color: Color,
@@ -99,7 +102,7 @@ def diff(
     started = time.perf_counter()
     if output is not None:
         check_output(output)
-    ruleset = load_rules(chosen, own)
+    ruleset = with_patches(load_rules(chosen, own), patches, chosen)
     trees = [open_tree(target, ruleset, reach._replace(quiet=quiet)) for target in (old, new)]
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         from pathaudit.audit import survey

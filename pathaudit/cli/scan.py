@@ -18,6 +18,7 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.patches import patches_option, with_patches
 from pathaudit.cli.served import served_class
 from pathaudit.cli.status import Status
 from pathaudit.errors import UsageError
@@ -86,6 +87,7 @@ Examples:
 @source_options
 @means_options
 @baseline_options
+@patches_option
 @click.option("--verbose", is_flag=True, help="Show what holds and where, and all gaps, too.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
 @color_option
@@ -103,6 +105,7 @@ def scan(
     form: Format,
     output: str | None,
     known: Baselines,
+    patches: str | None,
     verbose: bool,
     quiet: bool,
     color: Color,
@@ -127,7 +130,7 @@ def scan(
     known.read()
     if config is not None:
         entry = _only_entry(entry, served_class(config))
-    ruleset = load_rules(chosen, own)
+    ruleset = with_patches(load_rules(chosen, own), patches, chosen)
     source, files = open_targets(targets, ruleset, reach._replace(quiet=quiet))
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         report = audit(source, ruleset, entry=entry, files=files, means=means)

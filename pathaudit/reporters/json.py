@@ -8,9 +8,19 @@ import msgspec
 from pathaudit.decisions import GatesReport
 from pathaudit.results import GraphView, Report
 from pathaudit.results.live import LiveReport
+from pathaudit.results.patches import KeptPatches, PatchesReport
 from pathaudit.results.versions import History, ReportDiff
 
-Answer: TypeAlias = Report | GraphView | ReportDiff | History | GatesReport | LiveReport
+Answer: TypeAlias = (
+    Report
+    | GraphView
+    | ReportDiff
+    | History
+    | GatesReport
+    | LiveReport
+    | PatchesReport
+    | KeptPatches
+)
 
 _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")
 

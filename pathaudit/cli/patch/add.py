@@ -1,0 +1,106 @@
+"""``pathaudit patch add``: note what a patch relies on."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pathaudit.cli.options import Reach, open_inputs, source_options
+from pathaudit.cli.output import check_output, write_report
+from pathaudit.cli.patches import BOOK_FILE, patches_option
+from pathaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathaudit.ruleset.patches import PatchBook, Reliance
+    from pathaudit.sources.patches import Patch
+
+EXAMPLES = """
+\b
+Examples:
+  pathaudit patch add fix.diff                the installed sglang, with or without it
+  pathaudit patch add fix.diff --tree sglang==0.5.6
+  pathaudit patch add fix.diff --tree git:v0.5.6 --repo ~/src/sglang
+  git diff v0.5.6 | pathaudit patch add - --name ours --tree ~/src/sglang
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("diff", metavar="DIFF")
+@click.option("--tree", metavar="TREE", help="What the patch was made for, as for scan.")
+@click.option("--name", metavar="NAME", help="What to call it; the name of the file, if not given.")
+@click.option(
+    "--reason", metavar="TEXT", default="", help="What it is for, for who reads the file."
+)
+@patches_option
+@source_options
+def add(
+    diff: str,
+    *,
+    tree: str | None,
+    name: str | None,
+    reason: str,
+    patches: str | None,
+    reach: Reach,
+) -> None:
+    """Note what a patch relies on.
+
+    DIFF is a unified diff, or - for the standard input. TREE is what it was made for, without the
+    patch or with it; with it, every other tree is expected to have it too, as a fork's. A patch of
+    the same name is noted anew.
+    """
+    from pathaudit.relies.book import book_text, with_patch
+    from pathaudit.reporters.escaping import visible
+
+    path = patches if patches is not None else BOOK_FILE
+    check_output(path)
+    book = _book(path)
+    item = _noted(_read(diff), _name(diff, name), reason, tree, reach)
+    text = book_text(with_patch(book, item))
+    write_report(path, lambda out: out.write(text) and None)
+    functions = sum(len(file.functions) for file in item.files)
+    how = "in the tree" if item.patched else "not in the tree"
+    click.echo(
+        f"{visible(path)}: noted {visible(item.name)}, which is {how}: "
+        f"{_counted(functions, 'function')}, {_counted(_uses(item), 'need')}"
+    )
+
+
+def _book(path: str) -> "PatchBook":
+    from pathaudit.relies.book import read_book
+    from pathaudit.ruleset.patches import PatchBook
+
+    return read_book(path) if os.path.exists(path) else PatchBook()
+
+
+def _read(diff: str) -> "Patch":
+    from pathaudit.sources.patches import MAX_PATCH_BYTES, open_patch, read_patch
+
+    if diff != "-":
+        return open_patch(diff)
+    return read_patch(sys.stdin.buffer.read(MAX_PATCH_BYTES + 1), "standard input")
+
+
+def _name(diff: str, name: str | None) -> str:
+    if name is None and diff == "-":
+        raise UsageError("a patch from the standard input has no name", "give it one with --name")
+    found = (name if name is not None else Path(diff).stem).strip()
+    if not found or not found.isprintable():
+        raise UsageError(f"{found!r} is no name for a patch", "give it one with --name")
+    return found
+
+
+def _noted(diff: "Patch", name: str, reason: str, tree: str | None, reach: Reach) -> "Reliance":
+    from pathaudit.relies.record import record_patch
+
+    source, ruleset = open_inputs(tree, reach=reach)
+    return record_patch(source, ruleset.profile, diff, name=name, reason=reason)
+
+
+def _uses(item: "Reliance") -> int:
+    return sum(len(function.uses) for file in item.files for function in file.functions)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,69 @@
+"""``pathaudit patch list``: which patches are kept, and what they change."""
+
+from typing import TYPE_CHECKING, Literal, TextIO, get_args
+
+import click
+
+from pathaudit.cli.output import columns, write_report
+from pathaudit.cli.patches import BOOK_FILE, patches_option
+
+if TYPE_CHECKING:
+    from pathaudit.results.patches import KeptPatch, KeptPatches
+    from pathaudit.ruleset.patches import Reliance
+
+Format = Literal["text", "json"]
+
+EXAMPLES = """
+\b
+Examples:
+  pathaudit patch list
+  pathaudit patch list --patches deploy/pathaudit-patches.json --format json
+"""
+
+
+@click.command("list", epilog=EXAMPLES)
+@patches_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(get_args(Format)),
+    default="text",
+    show_default=True,
+    help="The form of the answer.",
+)
+def list_patches(*, patches: str | None, form: Format) -> None:
+    """List the patches that are kept, with what they change."""
+    kept = _kept(patches if patches is not None else BOOK_FILE)
+
+    def render(out: TextIO) -> None:
+        from pathaudit.reporters import json
+        from pathaudit.reporters import patches as text
+
+        if form == "json":
+            json.render(kept, out)
+        else:
+            text.render_kept(kept, out, width=columns(out))
+
+    write_report(None, render)
+
+
+def _kept(path: str) -> "KeptPatches":
+    from pathaudit.relies.book import read_book
+    from pathaudit.results.patches import KeptPatches
+
+    items = sorted(read_book(path).patches, key=lambda item: item.name)
+    return KeptPatches(file=path, patches=tuple(map(_told, items)))
+
+
+def _told(item: "Reliance") -> "KeptPatch":
+    from pathaudit.results.patches import KeptPatch
+
+    functions = (function.symbol for file in item.files for function in file.functions)
+    return KeptPatch(
+        name=item.name,
+        reason=item.reason,
+        version=item.version,
+        patched=item.patched,
+        files=tuple(file.path for file in item.files),
+        functions=tuple(dict.fromkeys(filter(None, functions))),
+    )

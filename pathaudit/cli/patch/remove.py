@@ -1,0 +1,26 @@
+"""``pathaudit patch remove``: forget a patch."""
+
+import click
+
+from pathaudit.cli.output import write_report
+from pathaudit.cli.patches import BOOK_FILE, patches_option
+
+EXAMPLES = """
+\b
+Example:
+  pathaudit patch remove fix
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("name")
+@patches_option
+def remove(name: str, *, patches: str | None) -> None:
+    """Forget what a patch relies on. The patch itself is not touched."""
+    from pathaudit.relies.book import book_text, read_book, without_patch
+    from pathaudit.reporters.escaping import visible
+
+    path = patches if patches is not None else BOOK_FILE
+    text = book_text(without_patch(read_book(path), name, path))
+    write_report(path, lambda out: out.write(text) and None)
+    click.echo(f"{visible(path)}: {visible(name)} is forgotten")

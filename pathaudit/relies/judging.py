@@ -1,0 +1,180 @@
+"""Judges one patch on a tree: what it changes, what it needs, where its lines stand."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct, structs
+
+from pathaudit.index import Index
+from pathaudit.ir import Region
+from pathaudit.relies.code import digest_of
+from pathaudit.relies.finding import Fate, Whereabouts, find_definition
+from pathaudit.relies.hunks import Placed, State, fit_whole, homes, place_hunks
+from pathaudit.relies.names import scope_of
+from pathaudit.relies.needs import Doubt, Trouble, check_use
+from pathaudit.relies.standing import StandingFault, hunk_faults
+from pathaudit.results import Severity
+from pathaudit.ruleset import patches
+from pathaudit.ruleset.patches import Reliance
+from pathaudit.sources.fitting import Standing
+
+
+class Point(Struct, frozen=True):
+    """Something to say of a patch at a place; ``how`` follows on its name.
+
+    ``severity`` is none where it says what holds, or what cannot be told. ``kind`` tells apart
+    what the fingerprint must.
+    """
+
+    file: str
+    region: Region
+    symbol: str
+    how: str
+    kind: str
+    severity: Severity | None = None
+    effect: str = ""
+    doubtful: bool = False
+
+
+class Judged(Struct, frozen=True):
+    """What was found of one patch; ``standing`` is ``patched``, ``unpatched`` or ``neither``."""
+
+    name: str
+    standing: str
+    points: tuple[Point, ...]
+
+
+def judge_patch(index: Index, reliance: Reliance) -> Judged:
+    """Judge one patch on a tree."""
+    where = homes(index, reliance)
+    whole = fit_whole(index.tree, reliance, where).standing
+    placed = tuple(place_hunks(index, reliance, where, whole))
+    judge = _Judge(index, reliance, where)
+    points = [point for file in reliance.files for point in judge.file(file)]
+    lost = frozenset(judge.lost)
+    for fault in hunk_faults(reliance, placed, lost):
+        points.append(judge.standing(fault))
+    if not points or all(point.severity is None for point in points):
+        points += judge.fitting(placed)
+    return Judged(reliance.name, _told(whole, placed), tuple(points))
+
+
+def _told(whole: Standing, placed: tuple[Placed, ...]) -> str:
+    if placed and all(item.state is State.PRESENT for item in placed):
+        return Standing.PATCHED
+    return whole
+
+
+class _Judge:
+    """Collects what is to be said; ``lost`` are the functions that are not where they were."""
+
+    def __init__(self, index: Index, reliance: Reliance, where: dict[str, str]) -> None:
+        self._index = index
+        self._reliance = reliance
+        self._where = where
+        self.lost: set[tuple[str, str]] = set()
+
+    def file(self, file: patches.File) -> Iterator[Point]:
+        """What became of the functions of a file, and of what the lines in them need."""
+        path = file.was or file.path
+        now = self._where.get(path, file.path)
+        if not file.added and now not in self._index.tree and not file.functions:
+            yield self._point(now, "", "changes a file that is gone", "file", Severity.ERROR)
+        for function in file.functions:
+            yield from self._function(file, path, now, function)
+
+    def _function(
+        self, file: patches.File, path: str, now: str, function: patches.Function
+    ) -> Iterator[Point]:
+        symbol, home = function.symbol, now
+        if function.digest:
+            found = find_definition(self._index, path, symbol, function.sketch, function.callers)
+            if found.fate is not Fate.THERE:
+                yield self._fate(path, function, found)
+            if found.fate in (Fate.GONE, Fate.RENAMED):
+                self.lost.add((file.path, symbol))
+                return
+            home, symbol = found.file, found.symbol
+            if found.fate is Fate.MOVED and home != now:
+                self.lost.add((file.path, function.symbol))
+            yield from self._body(home, symbol, function)
+        for use in function.uses:
+            yield from self._use(home, symbol, use)
+
+    def _fate(self, path: str, function: patches.Function, found: Whereabouts) -> Point:
+        name = function.symbol
+        if found.fate is Fate.GONE:
+            how = f"changes {name}, which is gone"
+            return self._point(path, name, how, f"gone {name}", Severity.ERROR, _BROKEN)
+        if found.fate is Fate.RENAMED:
+            how = f"changes {name}, which is gone; {found.symbol} seems to be what it is now: "
+            how += found.reason
+            severity = Severity.ERROR
+        else:
+            moved = found.file if found.file != path else found.symbol
+            how = f"changes {name} of {path}, which is in {moved} now"
+            severity = Severity.WARNING
+        return self._point(found.file, found.symbol, how, f"moved {name}", severity, _BROKEN)
+
+    def _body(self, file: str, symbol: str, function: patches.Function) -> Iterator[Point]:
+        """That a function is there and as it was, or has changed elsewhere, is no fault."""
+        scope = scope_of(self._index, file, symbol)
+        if scope.function is not None:
+            same = digest_of(scope.function.node) == function.digest
+            how = f"{symbol} is there, " + ("unchanged" if same else "and has changed")
+            yield self._point(file, symbol, how, f"there {symbol}")
+
+    def _use(self, file: str, symbol: str, use: patches.Use) -> Iterator[Point]:
+        scope = scope_of(self._index, file, symbol)
+        module = self._index.modules.outline(file)
+        if scope.cls is None and module is not None and symbol in self._standing(file):
+            scope = structs.replace(scope, cls=self._standing(file)[symbol])
+        match check_use(self._index, use, scope):
+            case Trouble(_, how, effect, severity):
+                kind = f"{use.kind} {use.code}"
+                yield self._point(file, symbol, how, kind, severity, effect)
+            case Doubt(_, why):
+                yield self._point(file, symbol, why, f"{use.kind} {use.code}", doubtful=True)
+
+    def standing(self, fault: StandingFault) -> Point:
+        return Point(
+            fault.file,
+            self._region(fault.file, fault.line),
+            fault.symbol,
+            fault.how,
+            fault.kind,
+            fault.severity,
+            fault.effect,
+        )
+
+    def fitting(self, placed: tuple[Placed, ...]) -> Iterator[Point]:
+        """Where the hunks stand, if nothing is wrong with them."""
+        for item in placed:
+            there = item.state is State.PRESENT
+            how = "a hunk is there" if there else "a hunk fits"
+            region = self._region(item.file, item.line)
+            yield Point(item.file, region, item.hunk.symbol, how, f"hunk {item.line}")
+
+    def _point(
+        self,
+        file: str,
+        symbol: str,
+        how: str,
+        kind: str,
+        severity: Severity | None = None,
+        effect: str = "",
+        *,
+        doubtful: bool = False,
+    ) -> Point:
+        function = scope_of(self._index, file, symbol).function
+        line = function.line if function is not None else 1
+        region = self._region(file, line)
+        return Point(file, region, symbol, how, kind, severity, effect, doubtful)
+
+    def _region(self, file: str, line: int) -> Region:
+        outline = self._index.modules.outline(file)
+        lines = outline.lines if outline is not None else []
+        text = lines[line - 1].rstrip() if 0 < line <= len(lines) else ""
+        return Region(line, len(text) - len(text.lstrip()), line, len(text))
+
+
+_BROKEN = "the patch does not apply"
