@@ -88,7 +88,7 @@ def _words(node: ast.AST) -> set[str]:
 
 
 def _tokens(node: ast.AST, *, header: bool = False) -> Iterator[str]:
-    """The tree as texts; of a ``header`` no statement inside it. Not recursive: code may be deep."""
+    """The tree as texts; of a ``header`` no statement inside it. No recursion: code may be deep."""
     pending: list[ast.AST | str] = [node]
     while pending:
         item = pending.pop()
@@ -172,11 +172,19 @@ def _call(arguments: str) -> ast.Call | None:
 
 def _signature(text: str) -> inspect.Signature | None:
     try:
-        (node,) = parse(f"def _{text}: ...").body
-        arguments = node.args if isinstance(node, ast.FunctionDef) else ast.arguments()
-        return inspect.Signature(list(_parameters(arguments)))
+        found = parameters_of(text)
+        return inspect.Signature(list(_parameters(found))) if found is not None else None
+    except ValueError:
+        return None
+
+
+def parameters_of(signature: str) -> ast.arguments | None:
+    """The parameters that the text of a signature tells of; none where it is none."""
+    try:
+        (node,) = parse(f"def _{signature}: ...").body
     except (SyntaxError, ValueError):
         return None
+    return node.args if isinstance(node, ast.FunctionDef) else None
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[inspect.Parameter]:
@@ -185,12 +193,11 @@ def _parameters(arguments: ast.arguments) -> Iterator[inspect.Parameter]:
     required = len(positional) - len(arguments.defaults)
     for place, item in enumerate(positional):
         only = place < len(arguments.posonlyargs)
-        kind = kinds.POSITIONAL_ONLY if only else kinds.POSITIONAL_OR_KEYWORD
-        yield kinds(item.arg, kind, default=kinds.empty if place < required else ...)
+        where = kinds.POSITIONAL_ONLY if only else kinds.POSITIONAL_OR_KEYWORD
+        yield kinds(item.arg, where, default=kinds.empty if place < required else ...)
     if arguments.vararg:
         yield kinds(arguments.vararg.arg, kinds.VAR_POSITIONAL)
     for item, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        kind = kinds.KEYWORD_ONLY
-        yield kinds(item.arg, kind, default=kinds.empty if default is None else ...)
+        yield kinds(item.arg, kinds.KEYWORD_ONLY, default=kinds.empty if default is None else ...)
     if arguments.kwarg:
         yield kinds(arguments.kwarg.arg, kinds.VAR_KEYWORD)

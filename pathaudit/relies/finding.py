@@ -138,19 +138,31 @@ def home_of(index: Index, file: str, symbols: Iterable[str]) -> str:
 
 
 def _alike(index: Index, file: str, symbol: str, sketch: str) -> Whereabouts | None:
-    """The function of the same file whose body is most alike, if it is ahead of all others."""
+    """The function near it whose body is most alike, if it is ahead of all others."""
     if not sketch:
         return None
-    near = [x for x in functions_of(index, file) if x.qualname != symbol]
-    rated = sorted(((likeness(sketch, sketch_of(x.node)), x.qualname) for x in near), reverse=True)[
-        :2
-    ]
-    if not rated or rated[0][0] < ALIKE:
+    near = {x for x in _near(index, file, symbol) if x.qualname != symbol}
+    rated = sorted((likeness(sketch, sketch_at(index, x.file, x.qualname)), x) for x in near)
+    if not rated or rated[-1][0] < ALIKE:
         return None
-    if len(rated) > 1 and rated[0][0] - rated[1][0] < AHEAD:
+    if len(rated) > 1 and rated[-1][0] - rated[-2][0] < AHEAD:
         return None
-    reason = f"{rated[0][0]:.0%} alike"
-    return Whereabouts(Fate.RENAMED, file, rated[0][1], reason)
+    rate, ref = rated[-1]
+    return Whereabouts(Fate.RENAMED, ref.file, ref.qualname, f"{rate:.0%} alike")
+
+
+def _near(index: Index, file: str, symbol: str) -> Iterator[FunctionRef]:
+    """The functions of a file, those that its class has from bases, and those of files near it
+    that it imports from."""
+    outline = index.modules.outline(file)
+    owner = ClassRef(file, symbol.rpartition(".")[0])
+    files = [file, *(ref.file for ref in index.modules.mro(owner))]
+    folder = file.rpartition("/")[0]
+    for item in outline.imports.values() if outline is not None else ():
+        home = index.modules.file_of(index.modules.absolute(file, item))
+        files += [home] if home is not None and home.startswith(f"{folder}/") else []
+    for path in dict.fromkeys(files):
+        yield from (FunctionRef(path, x.qualname) for x in functions_of(index, path))
 
 
 def functions_of(index: Index, file: str) -> Iterator[FunctionOutline]:
@@ -199,7 +211,7 @@ def _called_instead(
         return None
     ref, count = best[0]
     many = f"{count} of the {asked} functions" if asked > 1 else "the function"
-    reason = f"{many} that called it {'call' if asked > 1 else 'calls'} that now"
+    reason = f"{many} that called it {'call' if asked > 1 else 'calls'} that"
     return Whereabouts(Fate.RENAMED, ref.file, ref.qualname, reason)
 
 

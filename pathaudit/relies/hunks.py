@@ -1,5 +1,6 @@
 """Kept hunks on a tree: does each fit, is it in the tree, or which line is in its way?"""
 
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from enum import StrEnum
@@ -15,6 +16,7 @@ from pathaudit.sources.fitting import Fitted, Standing, fit_patch
 from pathaudit.sources.patches import Hunk, LineKind, Patch, PatchedFile, PatchLine
 
 _NEAR = 0.7  # how alike the line must be that stands where another was expected
+_TELLING = re.compile(r"\w.*\w.*\w")  # a line that is more than a bracket or two
 _SLACK = 4  # lines that may have come between those of a hunk
 
 
@@ -30,8 +32,9 @@ class Placed(Struct, frozen=True):
     """A hunk in a file of a tree, the path as it is now.
 
     ``line`` is where its change stands, or would. Of one that is blocked, ``expected`` is a line
-    that it needs and that is not there, ``instead`` the one that is most like it. ``altered`` says
-    that what it adds is there, in other surroundings.
+    that it needs and that is not there, ``instead`` the one that is most like it; where all are
+    there, one that stands between them. ``there`` of the lines that are its ``own`` are there.
+    A file that is not there is ``missing``.
     """
 
     file: str
@@ -40,7 +43,8 @@ class Placed(Struct, frozen=True):
     line: int
     expected: str = ""
     instead: str = ""
-    altered: bool = False
+    own: int = 0
+    there: int = 0
     missing: bool = False
 
 
@@ -128,18 +132,34 @@ def _blocked(index: Index, hunk: patches.Hunk, path: str, lines: list[str]) -> P
     start, inside = _around(index, path, hunk.symbol, lines)
     stripped = {line.strip() for line in inside}
     own = [hunk.lines[at][1:].strip() for at in hunk.own if at < len(hunk.lines)]
-    if own and all(text in stripped for text in own):
-        at = next(at for at, line in enumerate(inside) if line.strip() == own[0])
-        return Placed(path, hunk, State.PRESENT, start + at, altered=True)
-    there = [text[1:] for text in hunk.lines if text[:1] != LineKind.ADDED]
+    kept = [text for text in own if text in stripped]
+    spots = _in_order(inside, own)
+    if spots:
+        return Placed(path, hunk, State.PRESENT, start + spots[0])
+    needed = [text[1:] for text in hunk.lines if text[:1] != LineKind.ADDED]
     known = frozenset(inside)
-    expected = next((text for text in there if text.strip() and text not in known), "").strip()
-    at = _best_window(inside, there)
-    window = [line.strip() for line in inside[at : at + len(there) + _SLACK]]
-    others = [line for line in window if line and line not in {text.strip() for text in there}]
-    near = get_close_matches(expected, others, n=1, cutoff=_NEAR) if expected else []
+    missing = [text.strip() for text in needed if text not in known]
+    expected = next((text for text in missing if _TELLING.search(text)), "")
+    at = _best_window(inside, needed)
+    window = [line.strip() for line in inside[at : at + len(needed) + _SLACK]]
+    wanted = {text.strip() for text in needed}
+    others = [line for line in window if line not in wanted and _TELLING.search(line)]
+    near = get_close_matches(expected, others, n=1, cutoff=_NEAR) if expected else others[:1]
     line = start + at + (window.index(near[0]) if near else 0)
-    return Placed(path, hunk, State.BLOCKED, line, expected, near[0] if near else "")
+    instead = near[0] if near else ""
+    return Placed(path, hunk, State.BLOCKED, line, expected, instead, len(own), len(kept))
+
+
+def _in_order(inside: list[str], texts: list[str]) -> list[int]:
+    """Where some texts stand one after the other, with others between them; nothing if not all."""
+    spots: list[int] = []
+    lines = enumerate(line.strip() for line in inside)
+    for text in texts:
+        at = next((at for at, line in lines if line == text), None)
+        if at is None:
+            return []
+        spots.append(at)
+    return spots
 
 
 def _best_window(inside: list[str], texts: list[str]) -> int:

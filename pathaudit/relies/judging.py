@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from pathaudit.index import Index
 from pathaudit.ir import Region
@@ -11,7 +11,7 @@ from pathaudit.relies.finding import Fate, Whereabouts, find_definition
 from pathaudit.relies.hunks import Placed, State, fit_whole, homes, place_hunks
 from pathaudit.relies.names import scope_of
 from pathaudit.relies.needs import Doubt, Trouble, check_use
-from pathaudit.relies.standing import StandingFault, hunk_faults
+from pathaudit.relies.standing import NOT_APPLIED, StandingFault, hunk_faults
 from pathaudit.results import Severity
 from pathaudit.ruleset import patches
 from pathaudit.ruleset.patches import Reliance
@@ -49,11 +49,9 @@ def judge_patch(index: Index, reliance: Reliance) -> Judged:
     whole = fit_whole(index.tree, reliance, where).standing
     placed = tuple(place_hunks(index, reliance, where, whole))
     judge = _Judge(index, reliance, where)
-    points = [point for file in reliance.files for point in judge.file(file)]
-    lost = frozenset(judge.lost)
-    for fault in hunk_faults(reliance, placed, lost):
-        points.append(judge.standing(fault))
-    if not points or all(point.severity is None for point in points):
+    points = [point for file in reliance.files for point in judge.file(file, placed)]
+    points += map(judge.standing, hunk_faults(reliance, placed, frozenset(judge.lost)))
+    if all(point.severity is None for point in points):
         points += judge.fitting(placed)
     return Judged(reliance.name, _told(whole, placed), tuple(points))
 
@@ -72,68 +70,84 @@ class _Judge:
         self._reliance = reliance
         self._where = where
         self.lost: set[tuple[str, str]] = set()
+        self._told: set[tuple[str, str]] = set()  # names that are missed, by file
 
-    def file(self, file: patches.File) -> Iterator[Point]:
+    def file(self, file: patches.File, placed: tuple[Placed, ...]) -> Iterator[Point]:
         """What became of the functions of a file, and of what the lines in them need."""
         path = file.was or file.path
         now = self._where.get(path, file.path)
-        if not file.added and now not in self._index.tree and not file.functions:
-            yield self._point(now, "", "changes a file that is gone", "file", Severity.ERROR)
+        missing = not file.added and now not in self._index.tree
+        if missing and not any(function.digest for function in file.functions):
+            how = f"changes {path}, which is not there"
+            yield self._point(now, "", how, "file", Severity.ERROR, NOT_APPLIED)
         for function in file.functions:
-            yield from self._function(file, path, now, function)
+            here = [x for x in placed if x.file == now and x.hunk.symbol == function.symbol]
+            there = bool(here) and all(item.state is State.PRESENT for item in here)
+            yield from self._function(path, now, function, there and not self._reliance.patched)
+        if missing:
+            self.lost |= {(now, hunk.symbol) for hunk in file.hunks}
 
     def _function(
-        self, file: patches.File, path: str, now: str, function: patches.Function
+        self, path: str, now: str, function: patches.Function, contained: bool
     ) -> Iterator[Point]:
+        """Of one that has all that the patch adds already, what that needs is not asked."""
         symbol, home = function.symbol, now
         if function.digest:
             found = find_definition(self._index, path, symbol, function.sketch, function.callers)
             if found.fate is not Fate.THERE:
                 yield self._fate(path, function, found)
+                self.lost |= {(now, symbol)} if found.file != now else set()
             if found.fate in (Fate.GONE, Fate.RENAMED):
-                self.lost.add((file.path, symbol))
+                self.lost.add((now, symbol))
                 return
             home, symbol = found.file, found.symbol
-            if found.fate is Fate.MOVED and home != now:
-                self.lost.add((file.path, function.symbol))
             yield from self._body(home, symbol, function)
-        for use in function.uses:
-            yield from self._use(home, symbol, use)
+        if not contained:
+            yield from self._needs(home, symbol, function.uses)
 
     def _fate(self, path: str, function: patches.Function, found: Whereabouts) -> Point:
         name = function.symbol
         if found.fate is Fate.GONE:
-            how = f"changes {name}, which is gone"
-            return self._point(path, name, how, f"gone {name}", Severity.ERROR, _BROKEN)
+            how = f"changes {name}, which is not there"
+            return self._point(path, name, how, f"gone {name}", Severity.ERROR, NOT_APPLIED)
         if found.fate is Fate.RENAMED:
-            how = f"changes {name}, which is gone; {found.symbol} seems to be what it is now: "
+            how = (
+                f"changes {name}, which is not there; {found.symbol} seems to be what it is here: "
+            )
             how += found.reason
             severity = Severity.ERROR
         else:
             moved = found.file if found.file != path else found.symbol
-            how = f"changes {name} of {path}, which is in {moved} now"
+            how = f"changes {name} of {path}, which is in {moved} here"
             severity = Severity.WARNING
-        return self._point(found.file, found.symbol, how, f"moved {name}", severity, _BROKEN)
+        return self._point(found.file, found.symbol, how, f"moved {name}", severity, NOT_APPLIED)
 
     def _body(self, file: str, symbol: str, function: patches.Function) -> Iterator[Point]:
         """That a function is there and as it was, or has changed elsewhere, is no fault."""
         scope = scope_of(self._index, file, symbol)
         if scope.function is not None:
             same = digest_of(scope.function.node) == function.digest
-            how = f"{symbol} is there, " + ("unchanged" if same else "and has changed")
+            how = f"{symbol} is there, " + ("as it was" if same else "and differs")
             yield self._point(file, symbol, how, f"there {symbol}")
 
-    def _use(self, file: str, symbol: str, use: patches.Use) -> Iterator[Point]:
+    def _needs(self, file: str, symbol: str, uses: tuple[patches.Use, ...]) -> Iterator[Point]:
         scope = scope_of(self._index, file, symbol)
-        module = self._index.modules.outline(file)
-        if scope.cls is None and module is not None and symbol in self._standing(file):
-            scope = structs.replace(scope, cls=self._standing(file)[symbol])
-        match check_use(self._index, use, scope):
-            case Trouble(_, how, effect, severity):
-                kind = f"{use.kind} {use.code}"
-                yield self._point(file, symbol, how, kind, severity, effect)
-            case Doubt(_, why):
-                yield self._point(file, symbol, why, f"{use.kind} {use.code}", doubtful=True)
+        found = [check_use(self._index, use, scope) for use in uses]
+        groups: dict[tuple[str, ...], list[Trouble]] = {}
+        for item in found:
+            if isinstance(item, Trouble):
+                key = (item.verb, item.tail, item.effect, item.severity)
+                groups.setdefault(key, []).append(item)
+        for (verb, tail, effect, _), items in groups.items():
+            what = _listed([item.what for item in items])
+            kind = f"{items[0].use.kind} {what}"
+            how = f"{verb} {what}{tail}"
+            yield self._point(file, symbol, how, kind, items[0].severity, effect)
+        missed = (item.use.code for items in groups.values() for item in items)
+        self._told |= {(file, code.rpartition(" ")[2]) for code in missed}
+        for item in found:
+            if isinstance(item, Doubt) and (file, item.use.code) not in self._told:
+                yield self._point(file, symbol, item.why, item.use.code, doubtful=True)
 
     def standing(self, fault: StandingFault) -> Point:
         return Point(
@@ -177,4 +191,6 @@ class _Judge:
         return Region(line, len(text) - len(text.lstrip()), line, len(text))
 
 
-_BROKEN = "the patch does not apply"
+def _listed(names: list[str]) -> str:
+    *first, last = dict.fromkeys(names)
+    return f"{', '.join(first)} and {last}" if first else last

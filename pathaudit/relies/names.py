@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -148,7 +149,9 @@ def _binds_otherwise(methods: Iterable[FunctionOutline], name: str) -> bool:
 
 def may_have(index: Index, cls: ClassRef, name: str) -> bool:
     """May a class have an attribute that none of its hierarchy in the tree defines?"""
-    if index.modules.has_unknown_base(cls):
+    if index.modules.has_unknown_base(cls) or any(
+        _is_made(index, x) for x in index.modules.mro(cls)
+    ):
         return True
     if any(index.modules.method(cls, method) for method in _DYNAMIC):
         return True
@@ -156,6 +159,18 @@ def may_have(index: Index, cls: ClassRef, name: str) -> bool:
     bases = [base for item in order for base in index.modules.bases(item)]
     strange = (x.name for x in bases if isinstance(x, External) and not _is_plain(index, x.name))
     return any(strange) or _set_outside(index, cls, name)
+
+
+def _is_made(index: Index, cls: ClassRef) -> bool:
+    """May a decorator or a metaclass give a class attributes?"""
+    outline = index.modules.outline(cls.file)
+    known = index.modules.class_outline(cls)
+    if outline is None or known is None:
+        return True
+    above = takewhile(str.strip, reversed(outline.lines[: known.line - 1]))
+    decorators = (line.strip() for line in above if line.startswith("@"))
+    strange = any("dataclass" not in line for line in decorators)
+    return strange or "metaclass=" in outline.lines[known.line - 1]
 
 
 def _is_plain(index: Index, name: str) -> bool:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from pathaudit.gates.scopes import Names, Scope
 from pathaudit.index import ClassRef, External, FunctionRef, Index
 from pathaudit.index.syntax import parse
-from pathaudit.relies.code import digest_of, misfit, signature_of
+from pathaudit.relies.code import digest_of, misfit, parameters_of, signature_of
 from pathaudit.relies.finding import Fate, Whereabouts, find_definition
 from pathaudit.relies.names import (
     Callee,
@@ -24,14 +24,20 @@ from pathaudit.relies.uses import imported
 from pathaudit.results import Severity
 from pathaudit.ruleset.patches import Use
 
+_NEAR = 0.8  # how alike a name must be to be told in the place of another
 _BUILTINS = frozenset(dir(builtins))
 
 
 class Trouble(Struct, frozen=True):
-    """A need that is not met: what is wrong, in words that follow on the patch's name."""
+    """A need that is not met, in words that follow on the patch's name.
+
+    ``verb``, ``what`` and ``tail`` make a sentence; those that differ in ``what`` alone make one.
+    """
 
     use: Use
-    how: str
+    verb: str
+    what: str
+    tail: str
     effect: str
     severity: Severity = Severity.ERROR
 
@@ -65,8 +71,8 @@ def _local(index: Index, use: Use, scope: Scope) -> Trouble | None:
         return None
     if use.code in _BUILTINS or index.modules.resolve(scope.file, use.code) is not None:
         return None
-    how = f"needs `{use.code}`, which {scope.symbol} does not bind any more"
-    return Trouble(use, how, "NameError, as soon as the line runs")
+    tail = f", which {scope.symbol} does not bind"
+    return Trouble(use, "needs", f"`{use.code}`", tail, "NameError, as soon as the line runs")
 
 
 def _name(index: Index, use: Use, scope: Scope) -> Trouble | Doubt | None:
@@ -79,8 +85,9 @@ def _name(index: Index, use: Use, scope: Scope) -> Trouble | Doubt | None:
     if outline.stars and any(_is_outside(index, scope.file, x.module) for x in outline.stars):
         return Doubt(use, f"`{use.code}` may come from a star import in {scope.file}")
     where = find_definition(index, use.file, use.symbol, use.sketch, use.callers)
-    how = f"needs `{use.code}`, which {scope.file} does not have any more{_now(use, where)}"
-    return Trouble(use, how, "NameError or AttributeError, as soon as the line runs")
+    tail = f", which {scope.file} does not have{_now(use, where)}"
+    effect = "NameError or AttributeError, as soon as the line runs"
+    return Trouble(use, "needs", f"`{use.code}`", tail, effect)
 
 
 def _is_outside(index: Index, file: str, module: str) -> bool:
@@ -98,9 +105,10 @@ def _import(index: Index, use: Use, scope: Scope) -> Trouble | Doubt | None:
     ):
         return Doubt(use, f"`{use.code}` may come from a star import in {outline.file}")
     where = find_definition(index, use.file, use.symbol, use.sketch, use.callers)
-    what = f"{node.module} does not have any more" if home else "is of a module that is gone"
-    how = f"imports `{node.names[0].name}`, which {what}{_now(use, where)}"
-    return Trouble(use, how, "ImportError, when the file is imported")
+    tail = " does not have" if home else " has no module for"
+    tail = f", which {node.module or '.'}{tail}{_now(use, where)}"
+    what = f"`{node.names[0].name}`"
+    return Trouble(use, "imports", what, tail, "ImportError, when the import runs")
 
 
 def _now(use: Use, where: Whereabouts) -> str:
@@ -108,8 +116,8 @@ def _now(use: Use, where: Whereabouts) -> str:
     if where.fate is Fate.GONE or (where.file, where.symbol) == (use.file, use.symbol):
         return ""
     if where.fate is Fate.RENAMED:
-        return f"; {where.symbol} seems to be what it is now: {where.reason}"
-    return f"; it is in {where.file} now"
+        return f"; {where.symbol} seems to be what it is here: {where.reason}"
+    return f"; it is in {where.file} here"
 
 
 # ---- objects ----------------------------------------------------------------------------------
@@ -131,10 +139,11 @@ def _attribute(index: Index, use: Use, scope: Scope) -> Trouble | Doubt | None:
         return None
     if may_have(index, held, node.attr):
         return Doubt(use, f"`{use.code}` may be set from outside {held.name}")
-    near = get_close_matches(node.attr, sorted(attributes_of(index, held)), n=1)
-    hint = f"; it has `{near[0]}`" if near else ""
-    how = f"needs `{use.code}`, which {held.name} does not have any more{hint}"
-    return Trouble(use, how, "AttributeError, as soon as the line runs")
+    known = sorted(attributes_of(index, held))
+    near = get_close_matches(node.attr, known, n=1, cutoff=_NEAR)
+    tail = f", which {held.name} does not have{f'; it has `{near[0]}`' if near else ''}"
+    effect = "AttributeError, as soon as the line runs"
+    return Trouble(use, "needs", f"`{use.code}`", tail, effect)
 
 
 def _call(index: Index, use: Use, scope: Scope) -> Trouble | Doubt | None:
@@ -145,8 +154,8 @@ def _call(index: Index, use: Use, scope: Scope) -> Trouble | Doubt | None:
     reason = misfit(now, use.arguments, bound=callee.bound)
     if not reason:
         return None
-    how = f"calls {callee.ref.qualname} in a way that it does not take any more: {reason}"
-    return Trouble(use, how, "TypeError, as soon as the line runs")
+    tail = f" in a way that it does not take: {reason}"
+    return Trouble(use, "calls", callee.ref.qualname, tail, "TypeError, as soon as the line runs")
 
 
 def _kept(index: Index, use: Use) -> Callee | None:
@@ -164,33 +173,34 @@ def _replaces(index: Index, use: Use) -> Trouble | None:
     """A method that another function is put in the place of: what it is given then."""
     where = find_definition(index, use.file, use.symbol, use.sketch, use.callers)
     if where.fate is not Fate.THERE:
-        how = f"replaces {use.code}, which is gone{_now(use, where)}"
-        return Trouble(use, how, "silent: nothing calls what is put there")
+        tail = f", which is not there{_now(use, where)}"
+        effect = "silent: nothing calls what is put there"
+        return Trouble(use, "replaces", use.code, tail, effect)
     function = index.modules.function(FunctionRef(use.file, use.symbol))
     if function is None:
         return None
     now = signature_of(function.node)
     reason = misfit(use.arguments, _as_called(now), bound=False) if now != use.signature else ""
     if reason:
-        how = f"replaces {use.code}, which takes {now} now, and what replaces it does not: {reason}"
-        return Trouble(use, how, "TypeError, when the framework calls it")
+        tail = f", which takes {now} here, and what replaces it does not: {reason}"
+        effect = "TypeError, when it is called so"
+        return Trouble(use, "replaces", use.code, tail, effect)
     if digest_of(function.node) != use.digest:
-        how = f"replaces {use.code}, whose body has changed since: what is new in it is lost"
-        return Trouble(use, how, "silent: the old behaviour in a new framework", Severity.WARNING)
+        tail = ", whose body is another here: what differs is lost"
+        effect = "silent: the behaviour of one version in another"
+        return Trouble(use, "replaces", use.code, tail, effect, Severity.WARNING)
     return None
 
 
 def _as_called(signature: str) -> str:
     """A call that gives every parameter of a signature by name, but the object."""
-    arguments = parse(f"def _{signature}: ...").body[0]
-    given = arguments.args if isinstance(arguments, ast.FunctionDef) else ast.arguments()
-    positional = ["_" for _ in given.posonlyargs]
-    names = [item.arg for item in given.args]
-    if names and not positional:
-        names = names[1:]
-        positional = ["_"]
-    named = [f"{name}=_" for name in (*names, *(x.arg for x in given.kwonlyargs))]
-    return f"({', '.join([*positional, *named])})"
+    found = parameters_of(signature)
+    if found is None:
+        return "(*_, **_)"
+    first, *names = [item.arg for item in (*found.posonlyargs, *found.args)] or [""]
+    positional = ["_"] * max(len(found.posonlyargs), bool(first))
+    named = names[max(len(found.posonlyargs) - 1, 0) :] + [item.arg for item in found.kwonlyargs]
+    return f"({', '.join([*positional, *(f'{name}=_' for name in named)])})"
 
 
 def _parsed(code: str) -> ast.expr:

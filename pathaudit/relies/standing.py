@@ -8,6 +8,8 @@ from pathaudit.relies.hunks import Placed, State
 from pathaudit.results import Severity
 from pathaudit.ruleset.patches import Hunk, Reliance
 
+NOT_APPLIED = "the patch does not apply"
+
 _SHOWN = 60
 
 
@@ -28,23 +30,23 @@ def hunk_faults(
 ) -> Iterator[StandingFault]:
     """Judge where hunks stand, by whether the tree should have the patch.
 
-    Of a hunk in one of the functions that are ``lost``, by the patch's path and name, it has been
-    said that it cannot fit.
+    Of a hunk in one of the functions that are ``lost``, by file and name, it has been said that
+    it cannot fit.
     """
     present = [item for item in placed if item.state is State.PRESENT]
     if placed and len(present) == len(placed):
         if not reliance.patched:
             yield _contained(present, len(placed))
         return
-    known = {(file.path, hunk) for file in reliance.files for hunk in file.hunks}
+    told: set[str] = set()
     for item in placed:
-        here = next(path for path, hunk in known if hunk is item.hunk)
-        if (here, item.hunk.symbol) in lost or item.state is State.PRESENT:
+        if item.state is State.PRESENT or (item.file, item.hunk.symbol) in lost:
             continue
         if reliance.patched:
             yield _missing(item)
-        elif item.state is State.BLOCKED:
+        elif item.state is State.BLOCKED and not (item.missing and item.file in told):
             yield _blocked(item)
+            told.add(item.file)
     if present and not reliance.patched:
         yield _contained(present, len(placed))
 
@@ -56,7 +58,7 @@ def _contained(present: list[Placed], count: int) -> StandingFault:
         effect = "to apply it fails, or does it twice: drop it"
         severity = Severity.NOTE
     else:
-        how = f"is in this tree in part: {len(present)} of {count} hunks"
+        how = f"is in this tree in part: {len(present)} of {count} hunks, here {_gist(first.hunk)}"
         effect = "it does not apply as a whole, or a merge has lost the rest"
         severity = Severity.WARNING
     return StandingFault(
@@ -70,24 +72,33 @@ def _missing(item: Placed) -> StandingFault:
     if item.state is State.FITS:
         how += "; it would fit"
     elif item.missing:
-        how += "; the file is gone"
+        how += ", nor is the file"
     elif item.expected:
-        how += f"; nor is {_quoted(item.expected)}, which it needs"
+        how += f", nor is {_quoted(item.expected)}, which it needs"
+    how += _part(item)
     return _fault(item, how, "lost", Severity.ERROR, "what the patch does is not done")
 
 
 def _blocked(item: Placed) -> StandingFault:
     if item.missing:
-        how = f"changes {item.file}, which is gone"
-        return _fault(item, how, "blocked", Severity.ERROR, "the patch does not apply")
-    how = f"does not fit any more{_place(item)}: "
+        how = f"changes {item.file}, which is not there"
+        return _fault(item, how, "blocked", Severity.ERROR, NOT_APPLIED)
+    how = f"does not fit{_place(item)}: "
     if not item.expected:
-        how += "its lines are there, but not one after the other"
+        between = f" such as {_quoted(item.instead)}" if item.instead else ""
+        how += f"its lines are there, but with others between them{between}"
     else:
         how += f"there is no line {_quoted(item.expected)}"
         if item.instead and item.instead != item.expected:
             how += f", but {_quoted(item.instead)}"
-    return _fault(item, how, "blocked", Severity.WARNING, "the patch does not apply")
+    return _fault(item, how + _part(item), "blocked", Severity.WARNING, NOT_APPLIED)
+
+
+def _part(item: Placed) -> str:
+    """That most of what the hunk adds is there, in other words."""
+    if item.there * 2 <= item.own:
+        return ""
+    return f"; {item.there} of the {item.own} lines that it adds are there"
 
 
 def _fault(item: Placed, how: str, kind: str, severity: Severity, effect: str) -> StandingFault:

@@ -118,7 +118,7 @@ class _Finder:
         return Use(kind, code, file, name, sketch=sketch, callers=callers)
 
     def _imports(self, node: ast.ImportFrom) -> Iterator[Use]:
-        for alias in node.names:
+        for alias in filter(self._added.begins, node.names):
             target = ast.ImportFrom(node.module, [ast.alias(alias.name)], node.level)
             symbol = imported(self._index, self._scope.file, target)
             if _is_here(symbol):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pathaudit.cli.options import Reach, open_inputs, source_options
-from pathaudit.cli.output import check_output, write_report
+from pathaudit.cli.output import check_output, write_text
 from pathaudit.cli.patches import BOOK_FILE, patches_option
 from pathaudit.errors import UsageError
 
@@ -58,7 +58,7 @@ def add(
     book = _book(path)
     item = _noted(_read(diff), _name(diff, name), reason, tree, reach)
     text = book_text(with_patch(book, item))
-    write_report(path, lambda out: out.write(text) and None)
+    write_text(path, text)
     functions = sum(len(file.functions) for file in item.files)
     how = "in the tree" if item.patched else "not in the tree"
     click.echo(

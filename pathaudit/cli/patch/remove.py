@@ -2,7 +2,7 @@
 
 import click
 
-from pathaudit.cli.output import write_report
+from pathaudit.cli.output import write_text
 from pathaudit.cli.patches import BOOK_FILE, patches_option
 
 EXAMPLES = """
@@ -22,5 +22,5 @@ def remove(name: str, *, patches: str | None) -> None:
 
     path = patches if patches is not None else BOOK_FILE
     text = book_text(without_patch(read_book(path), name, path))
-    write_report(path, lambda out: out.write(text) and None)
+    write_text(path, text)
     click.echo(f"{visible(path)}: {visible(name)} is forgotten")
