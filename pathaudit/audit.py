@@ -28,6 +28,7 @@ from pathaudit.results import (
     Verdict,
 )
 from pathaudit.results.patches import PatchesReport
+from pathaudit.results.reaches import ReachReport
 from pathaudit.results.versions import Survey
 from pathaudit.ruleset import ReliesRule, Ruleset
 from pathaudit.sources import SourceTree
@@ -35,6 +36,7 @@ from pathaudit.sources import SourceTree
 # What follows code imports LibCST, which a report that is already known does not need.
 if TYPE_CHECKING:
     from pathaudit.check import Answer
+    from pathaudit.sources.fitting import Fitted
     from pathaudit.work import Work
 
 
@@ -145,6 +147,27 @@ def patches_of(tree: SourceTree, rules: Ruleset, *, means: Means = ALONE) -> Pat
         means.cache.keep(known, tree)
     source = Source(label=tree.label, version=tree.version)
     return PatchesReport(tool=f"pathaudit {__version__}", source=source, patches=answers)
+
+
+def reach_of(
+    tree: SourceTree,
+    rules: Ruleset,
+    target: str,
+    *,
+    entry: str | None = None,
+    patch: "Fitted | None" = None,
+    means: Means = ALONE,
+) -> ReachReport:
+    """Where a target or what a patch adds runs; raises as its stage does."""
+    from pathaudit.reach import reach
+
+    tree = patch.new if patch is not None else tree
+    known = means.cache.known(tree) if means.cache is not None else None
+    with _at_work(tree, rules, known, (), means) as work:
+        report = reach(work, target, entry=entry, patch=patch)
+    if known is not None and means.cache is not None:
+        means.cache.keep(known, tree)
+    return report
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathaudit.decisions import GatesReport
 from pathaudit.results import GraphView, Report
 from pathaudit.results.live import LiveReport
 from pathaudit.results.patches import KeptPatches, PatchesReport
+from pathaudit.results.reaches import ReachReport
 from pathaudit.results.versions import History, ReportDiff
 
 Answer: TypeAlias = (
@@ -18,6 +19,7 @@ Answer: TypeAlias = (
     | History
     | GatesReport
     | LiveReport
+    | ReachReport
     | PatchesReport
     | KeptPatches
 )

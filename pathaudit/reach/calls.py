@@ -1,0 +1,204 @@
+"""The calls that a forward leads to, by the classes of the objects that are called.
+
+Every arm of the source is gone through, feasible or not: what this finds nowhere, no path runs.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from pathaudit import ir
+from pathaudit.check.covers_calls import calls_of
+from pathaudit.check.covers_objects import Objects
+from pathaudit.check.places import region_of
+from pathaudit.index import (
+    ClassRef,
+    ClassType,
+    FunctionRef,
+    FunctionType,
+    Index,
+    Instance,
+    Types,
+)
+from pathaudit.index.types import Scope
+
+# More functions than any forward of a release leads to; a call graph that has more is cut.
+MOST = 20_000
+
+Arguments = tuple[tuple[str, Types], ...]
+
+
+class Called(Struct, frozen=True):
+    """A function, the object whose method it is, and the objects that it is given by name."""
+
+    ref: FunctionRef
+    receiver: Instance | None = None
+    arguments: Arguments = ()
+
+
+class Edge(Struct, frozen=True):
+    """A call, or something that is handed on to be called, by where it ends; ``targets`` are all
+    that it may call, as far as is known."""
+
+    line: int
+    column: int
+    targets: tuple[Called, ...]
+
+
+class Calls:
+    """Everything that one function leads to; found when made."""
+
+    def __init__(self, index: Index, root: FunctionRef, receiver: Instance) -> None:
+        self._index = index
+        self.root = Called(root, receiver)
+        self.edges: dict[Called, tuple[Edge, ...]] = {}
+        pending = [self.root]
+        while pending and len(self.edges) < MOST:
+            called = pending.pop()
+            if called not in self.edges:
+                self.edges[called] = tuple(self._edges(called))
+                pending += [x for edge in self.edges[called] for x in edge.targets]
+
+    @property
+    def functions(self) -> frozenset[FunctionRef]:
+        """All functions that may run."""
+        return frozenset(called.ref for called in self.edges)
+
+    def leading(self, targets: frozenset[FunctionRef]) -> frozenset[Called]:
+        """What leads to one of some functions, these included."""
+        callers: dict[Called, list[Called]] = {}
+        for called, edges in self.edges.items():
+            for edge in edges:
+                for target in edge.targets:
+                    callers.setdefault(target, []).append(called)
+        found = {called for called in self.edges if called.ref in targets}
+        pending = list(found)
+        while pending:
+            fresh = [x for x in callers.get(pending.pop(), ()) if x not in found]
+            found.update(fresh)
+            pending += fresh
+        return frozenset(found)
+
+    def _edges(self, called: Called) -> Iterator[Edge]:
+        function = self._index.modules.function(called.ref)
+        if function is None:
+            return
+        owner = self._index.modules.owner(called.ref)
+        scope = Scope(called.ref.file, called.receiver, owner, function, called.arguments)
+        objects = _Made(self._index, scope, calls_of(function).bound)
+        for node in ast.walk(function.node):
+            found = tuple(dict.fromkeys(self._targets(node, scope, objects)))
+            if found and isinstance(node, ast.expr):
+                region = region_of(self._index, called.ref.file, node)
+                yield Edge(region.end_line, region.end_column, found)
+
+    def _targets(self, node: ast.AST, scope: Scope, objects: Objects) -> Iterator[Called]:
+        match node:
+            case ast.Call(function):
+                for ref, receiver in self._callees(function, scope, objects):
+                    yield Called(ref, receiver, self._handed(ref, receiver, node, objects))
+            case ast.Attribute(owner, name, ast.Load()) if isinstance(
+                owner, ast.Name | ast.Attribute
+            ):
+                yield from self._bound(owner, name, objects)
+
+    def _bound(self, owner: ast.expr, name: str, objects: Objects) -> Iterator[Called]:
+        """A method that is named: a property that runs, or one that is handed on."""
+        for item in objects.of(owner).instances():
+            found = self._index.modules.method(item.cls, name)
+            if found is not None:
+                yield Called(found[0], item)
+
+    def _callees(
+        self, function: ast.expr, scope: Scope, objects: Objects
+    ) -> Iterator[tuple[FunctionRef, Instance | None]]:
+        match function:
+            case ast.Attribute(ast.Call(ast.Name("super")), name) if scope.receiver is not None:
+                found = self._index.modules.method(scope.receiver.cls, name, after=scope.owner)
+                if found is not None:
+                    yield found[0], scope.receiver
+            case ast.Attribute(owner, name):
+                yield from self._members(owner, name, function, scope, objects)
+            case _:
+                yield from self._of_types(objects.of(function))
+
+    def _members(
+        self, owner: ast.expr, name: str, function: ast.expr, scope: Scope, objects: Objects
+    ) -> Iterator[tuple[FunctionRef, Instance | None]]:
+        """``owner.name(...)``: a method of the owner, or a module that it holds."""
+        known = False
+        for item in objects.of(owner).items:
+            match item:
+                case Instance():
+                    known = True
+                    found = self._index.modules.method(item.cls, name)
+                    if found is not None:
+                        yield found[0], item
+                    else:
+                        yield from self._of_types(self._index.types.attribute(item, name))
+                case ClassType(cls):
+                    known = True
+                    found = self._index.modules.method(cls, name)
+                    if found is not None:
+                        yield found[0], scope.receiver if self._is_base(cls, scope) else None
+        if not known:
+            yield from self._of_types(objects.of(function))
+
+    def _is_base(self, cls: ClassRef, scope: Scope) -> bool:
+        """``Base.forward(self, ...)``."""
+        receiver = scope.receiver
+        return receiver is not None and cls in self._index.modules.mro(receiver.cls)
+
+    def _of_types(self, types: Types) -> Iterator[tuple[FunctionRef, Instance | None]]:
+        """Calling a module calls its forward, and a class its constructor."""
+        for item in types.items:
+            match item:
+                case Instance(cls):
+                    found = self._index.modules.method(cls, self._index.profile.modules.call)
+                    if found is None:
+                        found = self._index.modules.method(cls, "__call__")
+                    if found is not None:
+                        yield found[0], item
+                case ClassType(cls):
+                    found = self._index.modules.method(cls, "__init__")
+                    if found is not None:
+                        yield found[0], Instance(cls)
+                case FunctionType(ref):
+                    yield ref, None
+
+    def _handed(
+        self, ref: FunctionRef, receiver: Instance | None, node: ast.Call, objects: Objects
+    ) -> Arguments:
+        """The objects that a function is given, by the names it gives them."""
+        function = self._index.modules.function(ref)
+        if function is None:
+            return ()
+        names = [item.arg for item in function.node.args.args]
+        names = names[1:] if receiver is not None and not self._index.is_static(ref) else names
+        pairs = [*zip(names, node.args, strict=False)]
+        pairs += [(item.arg, item.value) for item in node.keywords if item.arg]
+        found = [
+            (name, objects.of(value))
+            for name, value in pairs
+            if isinstance(value, ast.Name | ast.Attribute | ast.Subscript)
+        ]
+        return tuple((name, types) for name, types in found if types.instances() or types.stacks())
+
+
+class _Made(Objects):
+    """Also knows what a constructor makes."""
+
+    def of(self, node: ast.expr) -> Types:
+        if isinstance(node, ast.Call):
+            made = [
+                Instance(x.cls) for x in super().of(node.func).items if isinstance(x, ClassType)
+            ]
+            if made:
+                return Types(tuple(made))
+        return super().of(node)
+
+
+def ends(region: ir.Region) -> tuple[int, int]:
+    """Where a call ends: no two calls of a file end in one place."""
+    return region.end_line, region.end_column
