@@ -206,7 +206,7 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     _expect_entries(work, entry)
     tree, rules = work.tree, rules.applying
     answers = [
-        check_relies(work, rule, rules.patches)
+        check_relies(work, rule, rules.patches, entry)
         if isinstance(rule, ReliesRule)
         else check_rule(work, rule, entry)
         for rule in rules.rules

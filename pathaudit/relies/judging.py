@@ -1,6 +1,6 @@
 """Judges one patch on a tree: what it changes, what it needs, where its lines stand."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -33,6 +33,7 @@ class Point(Struct, frozen=True):
     severity: Severity | None = None
     effect: str = ""
     doubtful: bool = False
+    condition: str = ""
 
 
 class Judged(Struct, frozen=True):
@@ -139,7 +140,7 @@ class _Judge:
                 key = (item.verb, item.tail, item.effect, item.severity)
                 groups.setdefault(key, []).append(item)
         for (verb, tail, effect, _), items in groups.items():
-            what = _listed([item.what for item in items])
+            what = listed([item.what for item in items])
             kind = f"{items[0].use.kind} {what}"
             how = f"{verb} {what}{tail}"
             yield self._point(file, symbol, how, kind, items[0].severity, effect)
@@ -150,14 +151,9 @@ class _Judge:
                 yield self._point(file, symbol, item.why, item.use.code, doubtful=True)
 
     def standing(self, fault: StandingFault) -> Point:
+        region = region_of_line(self._index, fault.file, fault.line)
         return Point(
-            fault.file,
-            self._region(fault.file, fault.line),
-            fault.symbol,
-            fault.how,
-            fault.kind,
-            fault.severity,
-            fault.effect,
+            fault.file, region, fault.symbol, fault.how, fault.kind, fault.severity, fault.effect
         )
 
     def fitting(self, placed: tuple[Placed, ...]) -> Iterator[Point]:
@@ -165,7 +161,7 @@ class _Judge:
         for item in placed:
             there = item.state is State.PRESENT
             how = "a hunk is there" if there else "a hunk fits"
-            region = self._region(item.file, item.line)
+            region = region_of_line(self._index, item.file, item.line)
             yield Point(item.file, region, item.hunk.symbol, how, f"hunk {item.line}")
 
     def _point(
@@ -181,16 +177,19 @@ class _Judge:
     ) -> Point:
         function = scope_of(self._index, file, symbol).function
         line = function.line if function is not None else 1
-        region = self._region(file, line)
+        region = region_of_line(self._index, file, line)
         return Point(file, region, symbol, how, kind, severity, effect, doubtful)
 
-    def _region(self, file: str, line: int) -> Region:
-        outline = self._index.modules.outline(file)
-        lines = outline.lines if outline is not None else []
-        text = lines[line - 1].rstrip() if 0 < line <= len(lines) else ""
-        return Region(line, len(text) - len(text.lstrip()), line, len(text))
+
+def region_of_line(index: Index, file: str, line: int) -> Region:
+    """The code in a line of a file."""
+    outline = index.modules.outline(file)
+    lines = outline.lines if outline is not None else []
+    text = lines[line - 1].rstrip() if 0 < line <= len(lines) else ""
+    return Region(line, len(text) - len(text.lstrip()), line, len(text))
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Names as a part of a sentence."""
     *first, last = dict.fromkeys(names)
     return f"{', '.join(first)} and {last}" if first else last

@@ -12,11 +12,13 @@ from pathaudit.relies.code import digest_of, signature_of, sketch_of
 from pathaudit.relies.finding import find_callers, functions_of
 from pathaudit.relies.hunks import position
 from pathaudit.relies.names import bound_in, scope_of
+from pathaudit.relies.paths import find_ways, paths_of
 from pathaudit.relies.uses import Added, find_uses, stands_for
 from pathaudit.ruleset import Profile, patches
 from pathaudit.sources import SourceTree
 from pathaudit.sources.fitting import Fitted, Standing, find_path, fit_patch
 from pathaudit.sources.patches import Hunk, LineKind, Patch
+from pathaudit.work import Work
 
 
 class _Sides(Struct, frozen=True, eq=False):
@@ -49,9 +51,10 @@ def record_patch(
             "name the tree that the patch was made for, with or without it",
         )
     sides = _Sides(build_index(fitted.old, profile), build_index(fitted.new, profile), fitted)
+    work = Work(fitted.new, profile)
     return patches.Reliance(
         name=name,
-        files=tuple(_files(sides, patch)),
+        files=tuple(_with_paths(work, sides, file) for file in _files(sides, patch)),
         reason=reason,
         version=tree.version or "",
         patched=fitted.standing is Standing.PATCHED,
@@ -81,6 +84,14 @@ def _own(tree: SourceTree, path: str | None) -> str | None:
         return None
     inside = f"{tree.package}/{path}"
     return find_path(tree, path) or (inside if inside in tree else None)
+
+
+def _with_paths(work: Work, sides: _Sides, file: patches.File) -> patches.File:
+    """A file with the paths on which its functions run what the patch adds to them."""
+    changed = [item.symbol for item in file.functions if item.digest]
+    found = paths_of(find_ways(work, file.path, changed, sides.added(file.path)))
+    functions = (structs.replace(item, paths=found.get(item.symbol, ())) for item in file.functions)
+    return structs.replace(file, functions=tuple(functions))
 
 
 # ---- hunks --------------------------------------------------------------------------------------

@@ -2,26 +2,45 @@
 
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from pathaudit.check.answer import Answer, Fault, merge_faults
 from pathaudit.index import Index
 from pathaudit.relies.judging import Judged, Point, judge_patch
+from pathaudit.relies.running import path_points
 from pathaudit.results.patches import PatchAnswer, PatchPoint, Status
 from pathaudit.ruleset import AnyRule, ReliesRule
 from pathaudit.ruleset.patches import Reliance
+from pathaudit.sources.fitting import Standing
 from pathaudit.work import Stage, Work
 
 
-def check_relies(work: Work, rule: ReliesRule, patches: tuple[Reliance, ...]) -> Answer:
-    """Judge every patch on a tree. A patch is about no served class, so all are judged."""
-    judged = work.run(RELIED, patches)
+def check_relies(
+    work: Work, rule: ReliesRule, patches: tuple[Reliance, ...], entry: str | None
+) -> Answer:
+    """Judge every patch on a tree; of one served class, on which of its paths they run."""
+    judged = _judged(work, patches, entry)
     faults = [fault for item in judged for fault in _faults(rule, item)]
     return Answer(merge_faults(rule, faults), (), (), len(judged))
 
 
 def answers_of(work: Work, patches: tuple[Reliance, ...]) -> tuple[PatchAnswer, ...]:
     """What is to be said of each patch, also what holds and what cannot be told."""
-    judged = work.run(RELIED, patches)
+    judged = _judged(work, patches, None)
     return tuple(_answer(item, found) for item, found in zip(patches, judged, strict=True))
+
+
+def _judged(work: Work, patches: tuple[Reliance, ...], entry: str | None) -> list[Judged]:
+    """Those that were judged, with the paths on which they run where they are or fit."""
+    known = {item.name: item for item in patches}
+    return [_with_paths(work, known[x.name], x, entry) for x in work.run(RELIED, patches)]
+
+
+def _with_paths(work: Work, item: Reliance, judged: Judged, entry: str | None) -> Judged:
+    if judged.standing == Standing.NEITHER:
+        return judged
+    points = tuple(path_points(work, item, entry))
+    return structs.replace(judged, points=(*judged.points, *points))
 
 
 def _answer(item: Reliance, judged: Judged) -> PatchAnswer:
@@ -46,6 +65,7 @@ def _point(point: Point) -> PatchPoint:
         line=point.region.line,
         symbol=point.symbol,
         text=point.how,
+        condition=point.condition,
         effect=point.effect,
     )
 
@@ -67,6 +87,7 @@ def _fault(rule: ReliesRule, name: str, point: Point) -> Fault:
         kind=f"{name} {point.kind}",
         severity=point.severity,
         effect=point.effect,
+        condition=point.condition,
     )
 
 

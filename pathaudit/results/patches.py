@@ -20,6 +20,7 @@ class PatchPoint(Struct, frozen=True, kw_only=True):
     line: int
     symbol: str
     text: str
+    condition: str = ""
     effect: str = ""
 
 

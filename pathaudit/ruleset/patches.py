@@ -37,16 +37,15 @@ class Use(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Path(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How what a patch adds to a method is passed by the layers that run there.
+    """On which paths a statement runs that a patch adds to a method.
 
-    ``entry`` is the method under audit. ``runs`` tells whether ``every`` run of layers comes with
-    it, or ``some`` do; ``missed`` are the ranges of layers that run without it.
+    ``code`` is its first line, ``entries`` are methods of served classes of the same file, all of
+    which run it on ``every`` path or on ``some``. ``missed`` tells what runs without it then.
     """
 
-    entry: str
-    file: str
     code: str
     runs: Literal["every", "some"]
+    entries: tuple[str, ...]
     missed: tuple[str, ...] = ()
 
 
