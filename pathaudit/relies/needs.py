@@ -95,8 +95,10 @@ def _is_outside(index: Index, file: str, module: str) -> bool:
 
 
 def _import(index: Index, use: Use, scope: Scope) -> Trouble | Doubt | None:
-    (node,) = parse(use.code).body
-    if not isinstance(node, ast.ImportFrom) or imported(index, scope.file, node) is not None:
+    node = _import_of(use.code)
+    if node is None:
+        return Doubt(use, f"`{use.code}` is no import")
+    if imported(index, scope.file, node) is not None:
         return None
     home = index.modules.file_of(node.module or "")
     outline = index.modules.outline(home) if home is not None else None
@@ -109,6 +111,15 @@ def _import(index: Index, use: Use, scope: Scope) -> Trouble | Doubt | None:
     tail = f", which {node.module or '.'}{tail}{_now(use, where)}"
     what = f"`{node.names[0].name}`"
     return Trouble(use, "imports", what, tail, "ImportError, when the import runs")
+
+
+def _import_of(code: str) -> ast.ImportFrom | None:
+    """The import of one name that a text is, in a file that someone may have edited."""
+    try:
+        node = parse(code).body[0]
+    except (SyntaxError, ValueError, IndexError):
+        return None
+    return node if isinstance(node, ast.ImportFrom) else None
 
 
 def _now(use: Use, where: Whereabouts) -> str:
@@ -206,5 +217,5 @@ def _as_called(signature: str) -> str:
 def _parsed(code: str) -> ast.expr:
     try:
         return ast.parse(code, mode="eval").body
-    except SyntaxError:
+    except (SyntaxError, ValueError):
         return ast.Constant(None)

@@ -56,7 +56,8 @@ def add(
     path = patches if patches is not None else BOOK_FILE
     check_output(path)
     book = _book(path)
-    item = _noted(_read(diff), _name(diff, name), reason, tree, reach)
+    called = _name(diff, name)
+    item = _noted(_read(diff), called, reason, tree, reach)
     text = book_text(with_patch(book, item))
     write_text(path, text)
     functions = sum(len(file.functions) for file in item.files)
