@@ -9,6 +9,7 @@ from pathaudit.reporters.terminal import GLUE, Line, Page, hanging, paint
 from pathaudit.results.patches import (
     KeptPatch,
     KeptPatches,
+    KeptPath,
     PatchAnswer,
     PatchesReport,
     PatchPoint,
@@ -41,6 +42,11 @@ def render_kept(kept: KeptPatches, out: TextIO, *, width: int = 80) -> None:
     """Write what a file keeps to ``out`` in ``width`` columns."""
     page = Page({}, max(width, _NARROWEST), verbose=True)
     _write(_kept_lines(kept, page), out, color=False)
+
+
+def render_patch(item: KeptPatch, out: TextIO, *, width: int = 80) -> None:
+    """Write what is kept of one patch to ``out`` in ``width`` columns."""
+    _write(_kept_patch(item, Page({}, max(width, _NARROWEST), verbose=True)), out, color=False)
 
 
 def _write(lines: Iterator[Line], out: TextIO, color: bool) -> None:
@@ -118,6 +124,7 @@ def _point(point: PatchPoint, page: Page) -> Iterator[Line]:
 def _kept_lines(kept: KeptPatches, page: Page) -> Iterator[Line]:
     for item in kept.patches:
         yield from _kept_patch(item, page)
+        yield ()
     yield (("", f"{counted(len(kept.patches), 'patch', 'patches')} in {visible(kept.file)}"),)
 
 
@@ -132,4 +139,13 @@ def _kept_patch(item: KeptPatch, page: Page) -> Iterator[Line]:
     if item.functions:
         changes = ", ".join(visible(name) for name in item.functions)
         yield from hanging((("", "  changes "),), changes, 4, page)
-    yield ()
+    for path in item.paths:
+        yield from _kept_path(path, page)
+
+
+def _kept_path(path: KeptPath, page: Page) -> Iterator[Line]:
+    paths = "every path" if path.runs == "every" else "some paths"
+    text = f"`{visible(path.code)}` on {paths} of {', '.join(map(visible, path.entries))}"
+    yield from hanging((("", "  runs    "),), text, 4, page)
+    for missed in path.missed:
+        yield from hanging((("", "    without it "),), visible(missed), 6, page)

@@ -52,8 +52,20 @@ class PatchesReport(Struct, frozen=True, kw_only=True):
     schema: int = 1
 
 
+class KeptPath(Struct, frozen=True, kw_only=True):
+    """A statement that a patch adds: ``entries`` run it on ``every`` path, or on ``some``.
+
+    ``missed`` tells what runs without it then.
+    """
+
+    code: str
+    runs: Literal["every", "some"]
+    entries: tuple[str, ...]
+    missed: tuple[str, ...]
+
+
 class KeptPatch(Struct, frozen=True, kw_only=True):
-    """A patch as ``patch list`` tells it, with the functions that it changes."""
+    """A patch as ``patch list`` tells it: what it changes, and on which paths that runs."""
 
     name: str
     reason: str
@@ -61,6 +73,7 @@ class KeptPatch(Struct, frozen=True, kw_only=True):
     patched: bool
     files: tuple[str, ...]
     functions: tuple[str, ...]
+    paths: tuple[KeptPath, ...] = ()
 
 
 class KeptPatches(Struct, frozen=True, kw_only=True):

@@ -3,12 +3,12 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from pathaudit.cli.options import Reach, open_inputs, source_options
-from pathaudit.cli.output import check_output, write_text
+from pathaudit.cli.output import check_output, columns, write_report, write_text
 from pathaudit.cli.patches import BOOK_FILE, patches_option
 from pathaudit.errors import UsageError
 
@@ -60,12 +60,15 @@ def add(
     item = _noted(_read(diff), called, reason, tree, reach)
     text = book_text(with_patch(book, item))
     write_text(path, text)
-    functions = sum(len(file.functions) for file in item.files)
-    how = "in the tree" if item.patched else "not in the tree"
-    click.echo(
-        f"{visible(path)}: noted {visible(item.name)}, which is {how}: "
-        f"{_counted(functions, 'function')}, {_counted(_uses(item), 'need')}"
-    )
+    click.echo(f"{visible(path)}: noted {visible(item.name)}\n")
+    write_report(None, lambda out: _tell(item, out))
+
+
+def _tell(item: "Reliance", out: TextIO) -> None:
+    from pathaudit.cli.patch.listing import kept_patch
+    from pathaudit.reporters import patches
+
+    patches.render_patch(kept_patch(item), out, width=columns(out))
 
 
 def _book(path: str) -> "PatchBook":
@@ -97,11 +100,3 @@ def _noted(diff: "Patch", name: str, reason: str, tree: str | None, reach: Reach
 
     source, ruleset = open_inputs(tree, reach=reach)
     return record_patch(source, ruleset.profile, diff, name=name, reason=reason)
-
-
-def _uses(item: "Reliance") -> int:
-    return sum(len(function.uses) for file in item.files for function in file.functions)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -8,8 +8,8 @@ from pathaudit.cli.output import columns, write_report
 from pathaudit.cli.patches import BOOK_FILE, patches_option
 
 if TYPE_CHECKING:
-    from pathaudit.results.patches import KeptPatch, KeptPatches
-    from pathaudit.ruleset.patches import Reliance
+    from pathaudit.results.patches import KeptPatch, KeptPatches, KeptPath
+    from pathaudit.ruleset.patches import Path, Reliance
 
 Format = Literal["text", "json"]
 
@@ -52,18 +52,27 @@ def _kept(path: str) -> "KeptPatches":
     from pathaudit.results.patches import KeptPatches
 
     items = sorted(read_book(path).patches, key=lambda item: item.name)
-    return KeptPatches(file=path, patches=tuple(map(_told, items)))
+    return KeptPatches(file=path, patches=tuple(map(kept_patch, items)))
 
 
-def _told(item: "Reliance") -> "KeptPatch":
+def kept_patch(item: "Reliance") -> "KeptPatch":
+    """A patch as it is told."""
     from pathaudit.results.patches import KeptPatch
 
-    functions = (function.symbol for file in item.files for function in file.functions)
+    functions = [function for file in item.files for function in file.functions]
     return KeptPatch(
         name=item.name,
         reason=item.reason,
         version=item.version,
         patched=item.patched,
         files=tuple(file.path for file in item.files),
-        functions=tuple(dict.fromkeys(filter(None, functions))),
+        functions=tuple(dict.fromkeys(x.symbol for x in functions if x.symbol)),
+        paths=tuple(kept_path(path) for function in functions for path in function.paths),
     )
+
+
+def kept_path(path: "Path") -> "KeptPath":
+    """A statement of a patch as it is told."""
+    from pathaudit.results.patches import KeptPath
+
+    return KeptPath(code=path.code, runs=path.runs, entries=path.entries, missed=path.missed)
