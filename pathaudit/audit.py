@@ -198,13 +198,15 @@ def _at_work(
 
 def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Report:
     """Judge the rules on a tree of which something may be known; raises as ``audit`` does."""
-    from pathaudit.check import check_rule
+    from pathaudit.check import begin_rule, check_rule
     from pathaudit.gates import with_controls
     from pathaudit.relies import check_relies
     from pathaudit.suppress import apply_suppressions
 
     _expect_entries(work, entry)
     tree, rules = work.tree, rules.applying
+    for rule in rules.rules:
+        begin_rule(work, rule)
     answers = [
         check_relies(work, rule, rules.patches, entry)
         if isinstance(rule, ReliesRule)

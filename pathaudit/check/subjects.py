@@ -15,7 +15,6 @@ from pathaudit.check.answer import union_of
 from pathaudit.check.effects import unpacking_method
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write, compile_globs
 from pathaudit.index.features import LISTED
-from pathaudit.index.syntax import parameters
 from pathaudit.results import Gap
 from pathaudit.ruleset import AnyRule, CoversRule
 from pathaudit.work import Stage, Work
@@ -310,7 +309,7 @@ def _layered(index: Index, entry: ClassRef, *, itself: bool = False) -> Iterator
         for holder in dict.fromkeys(holders) if stacks else ():
             for found in _roots(index, entry, holder, (), stacks, ""):
                 function = index.modules.function(found.root)
-                if function is not None and (not batch or batch in parameters(function.node)):
+                if function is not None and (not batch or batch in function.parameters):
                     yield replace(found, dormant=False)
 
 

@@ -41,6 +41,19 @@ class Crew:
         self.size = size
         self._given = (tree, profile)
         self._members: list[tuple[BaseProcess, Connection]] = []
+        self._aside: list[tuple[BaseProcess, Connection]] = []
+
+    @property
+    def started(self) -> bool:
+        return bool(self._members)
+
+    def begin(
+        self, stage: Stage[Item, Result], item: Item, rule: AnyRule | None
+    ) -> Callable[[], Record]:
+        """Give one unit to a process of its own; the record is there when it is asked for."""
+        link = self._start(self._aside)
+        link.send(_Batch(stage.run, rule, (item,), (0,)))
+        return lambda: self._receive(link)[0]
 
     def run(
         self,
@@ -51,7 +64,7 @@ class Crew:
     ) -> list[Record]:
         """The records of some units, in their order; ``done`` is told how many came in."""
         while len(self._members) < self.size:
-            self._start()
+            self._start(self._members)
         queues = self._shared_out(stage, items, rule)
         found: dict[int, Record] = {}
         links = [link for _, link in self._members]
@@ -69,20 +82,23 @@ class Crew:
 
     def stop(self) -> None:
         """End the processes, whatever they are doing."""
-        for process, link in self._members:
+        everyone = [*self._members, *self._aside]
+        for process, link in everyone:
             link.close()
             process.terminate()
-        for process, _ in self._members:
+        for process, _ in everyone:
             process.join()
-        self._members = []
+        self._members, self._aside = [], []
 
-    def _start(self) -> None:
+    def _start(self, members: list[tuple[BaseProcess, Connection]]) -> Connection:
+        """Start a process, one more of ``members``; the link to it."""
         ours, theirs = multiprocessing.Pipe()
         process = multiprocessing.Process(target=_serve, args=(theirs, *self._given), daemon=True)
         with _interrupts_held():
             process.start()
-            self._members.append((process, ours))
+            members.append((process, ours))
         theirs.close()
+        return ours
 
     def _shared_out(
         self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None

@@ -1,6 +1,6 @@
 """Does units of work: those that are not known yet, here or in other processes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import msgspec
@@ -52,6 +52,7 @@ class Work:
         self._answers: dict[bytes, Record] = {}  # of this work: several rules ask the same
         self._salt = salt
         self._crew = Crew(tree, profile, jobs)
+        self._begun: dict[bytes, Callable[[], Record]] = {}
         self._progress = progress
         self._done = self._asked = 0
 
@@ -59,6 +60,12 @@ class Work:
     def index(self) -> Index:
         """For questions whose answers nothing keeps."""
         return Index(self._outlines, self.profile)
+
+    def begin(self, stage: Stage[Item, Result], item: Item, rule: AnyRule | None = None) -> None:
+        """Start one long unit, to be worked out beside others until ``run`` asks for it."""
+        key = self._key(stage, item, rule)
+        if self._crew.size > 1 and key not in self._begun and not self._recall(key):
+            self._begun[key] = self._crew.begin(stage, item, rule)
 
     def run(
         self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None = None
@@ -97,12 +104,18 @@ class Work:
         keys = [self._key(stage, item, rule) for item in items]
         wanted = dict(zip(keys, items, strict=True))
         unknown = {key: item for key, item in wanted.items() if not self._recall(key)}
-        fresh = self._compute(stage, list(unknown.values()), rule)
-        for key, record in zip(unknown, fresh, strict=True):
+        begun = [key for key in unknown if key in self._begun]
+        rest = {key: item for key, item in unknown.items() if key not in self._begun}
+        fresh = self._compute(stage, list(rest.values()), rule)
+        self._learn(zip(rest, fresh, strict=True))
+        self._learn((key, self._begun.pop(key)()) for key in begun)
+        return [self._answers[key] for key in keys]
+
+    def _learn(self, found: Iterable[tuple[bytes, Record]]) -> None:
+        for key, record in found:
             self._answers[key] = record
             if self._known is not None:
                 self._known.keep(key, record)
-        return [self._answers[key] for key in keys]
 
     def _recall(self, key: bytes) -> bool:
         """Is an answer there, or kept from before and still true?"""
@@ -117,7 +130,7 @@ class Work:
         self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None
     ) -> list[Record]:
         self._asked += len(items)
-        if self._crew.size > 1 and len(items) > _FEW:
+        if self._crew.started or (self._crew.size > 1 and len(items) > _FEW):
             return self._crew.run(stage, items, rule, self._tell)
         found = []
         for item in items:
