@@ -133,7 +133,7 @@ def _tell(work: Work, part: Part, led: _Led) -> TargetReach:
     judged = work.run(JUDGED, [Asked(item, part.spots) for item in entrances])
     groups: dict[object, _Group] = {}
     for item, answer in zip(entrances, judged, strict=True):
-        key = (item.method, answer.told, answer.chain[1:])
+        key = (item.method, answer.told)
         groups.setdefault(key, _Group([], answer)).entrances.append(item)
     entries = tuple(_entry(work, group) for group in groups.values())
     told = TargetReach(

@@ -6,9 +6,9 @@ import msgspec
 from msgspec import Struct
 
 from pathaudit import ir
-from pathaudit.conditions import Literal, Test, negate
+from pathaudit.conditions import Literal, PathCondition, Test, negate
 from pathaudit.index import FunctionRef, Index, Instance, Types
-from pathaudit.paths import Executor, Question, State
+from pathaudit.paths import Executor, Question, Run, State
 from pathaudit.paths.carriers import Interest
 from pathaudit.paths.events import Given, layer_of
 from pathaudit.paths.expressions import Outcome, region_of
@@ -54,9 +54,13 @@ class ReachExecutor(Executor):
     def __init__(self, index: Index, question: Question, monitor: ReachMonitor, aim: Aim) -> None:
         super().__init__(index, question, monitor)
         self.cuts: dict[str, None] = {}
+        # The objects whose methods hold the target, and the functions that were followed.
+        self.owners: dict[str, None] = {}
+        self.followed: set[str] = set()
         self.deepest = DEPTH
+        monitor.loops = self.loops
         self._whole = frozenset(spot.ref for spot in aim.spots if not spot.statements)
-        self._statements = {spot.ref: frozenset(spot.statements) for spot in aim.spots}
+        self._statements = {x.ref: frozenset(x.statements) for x in aim.spots if x.statements}
         self._here: set[int] = set()
         self._leading = frozenset((x.ref, x.receiver) for x in aim.leading)
         self._leading_refs = frozenset(x.ref for x in aim.leading)
@@ -112,6 +116,7 @@ class ReachExecutor(Executor):
 
     def statement(self, statement: ir.Statement, state: State, frame: Frame) -> list[State]:
         if id(statement) in self._here:
+            self._note_owner(frame)
             state = self.monitor.required(state, self.evidence(frame, statement.region))
         return super().statement(statement, state, frame)
 
@@ -123,9 +128,17 @@ class ReachExecutor(Executor):
         return self.filled(state, accumulator)
 
     def execute(self, inner: Frame, names: dict[str, Value], state: State) -> list[Outcome]:
+        self.followed.add(inner.ref.qualname)
         if inner.ref in self._whole and inner.function.name == _name(inner.ref):
+            self._note_owner(inner.call.frame if inner.call is not None else inner)
             state = self.monitor.required(state, self.evidence(inner, inner.function.region))
         return super().execute(inner, names, state)
+
+    def _note_owner(self, frame: Frame) -> None:
+        """The object whose method the target stands in, or calls the function that it stands in."""
+        while frame.place.receiver is None and frame.call is not None:
+            frame = frame.call.frame
+        self.owners[text_of(frame.place.receiver or Symbol("self"))] = None
 
     # ---- calls ----
 
@@ -285,18 +298,33 @@ class ReachExecutor(Executor):
         scope = self.scope_of(element)
         if not any(self.leads(*target) for target in targets):
             return [(self.monitor.ran(state, run, scope), result)]
-        entered = self.monitor.inside(state, self.next_loop())
-        outcomes = self._dispatch(node, element, targets, given, entered, frame)
-        found_states = []
-        for after, _ in outcomes:
-            left, evidence = self.monitor.outside(after)
-            if evidence:
-                left = self.monitor.delegated(left, run, evidence)
-            elif left.status == RUNNING:
-                left = self.monitor.ran(left, run, scope)
-            found_states.append(left)
-        merged = self.merged(found_states, frame, node.region.line)
+        found: list[State] = []
+        for part in state.condition.alternatives:
+            # Each on its own, or what decides inside a layer is lost among what leads to it.
+            entered = self.monitor.inside(state.under(PathCondition((part,))), self.next_loop())
+            outcomes = self._dispatch(node, element, targets, given, entered, frame)
+            found += [self._ran(after, run, scope, frame) for after, _ in outcomes]
+        merged = self.merged(found, frame, node.region.line)
         return [(after, result) for after in merged]
+
+    def _ran(self, state: State, run: Run, scope: int, frame: Frame) -> State:
+        """After a layer that may hold the target: did it run?"""
+        left, evidence = self.monitor.outside(state)
+        if evidence:
+            self.monitor.keep(left, run)
+        elif left.status == RUNNING:
+            beside = self._is_beside(frame)
+            return self.monitor.ran(left, run, scope) if beside else self.monitor.lose(left, run)
+        return left
+
+    def _is_beside(self, frame: Frame) -> bool:
+        """May the target also stand in a function that runs the layer?"""
+        inner: Frame | None = frame
+        while inner is not None:
+            if inner.ref in self._statements:
+                return True
+            inner = inner.call.frame if inner.call is not None else None
+        return False
 
     def _layer_methods(
         self, element: Element, name: str
@@ -326,7 +354,7 @@ class ReachExecutor(Executor):
             ends = [end for member in members for end in self._held(member, region, state, frame)]
             for after, evidence in ends:
                 if evidence:
-                    self.monitor.delegated(after, run, evidence)
+                    self.monitor.keep(after, run)
             if not ends or not all(evidence for _, evidence in ends):
                 state = self.monitor.ran(state, run, self.scope_of(element))
         return state

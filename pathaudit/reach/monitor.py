@@ -3,12 +3,15 @@
 A layer's run is judged in its iteration, as ``covers`` does; anything else when the method ends.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 from msgspec import Struct
 
 from pathaudit.check.iterations import CoversMonitor, Kept
 from pathaudit.conditions import PathCondition
 from pathaudit.paths import Run, Scope, State
+from pathaudit.paths.machine import ActiveLoop
 from pathaudit.paths.state import RAISED, Pending
 
 # States that differ only in where the target ran are one.
@@ -29,6 +32,9 @@ class ReachMonitor(CoversMonitor):
     def __init__(self) -> None:
         super().__init__(_all_asked)
         self.ended: list[Ended] = []
+        # Of the first iteration of a loop that has more: those after it tell the same and more.
+        self.early: list[Kept] = []
+        self.loops: Sequence[ActiveLoop] = ()
         self.seen: dict[str, None] = {}
 
     def required(self, state: State, evidence: str) -> State:
@@ -49,7 +55,7 @@ class ReachMonitor(CoversMonitor):
         scope = msgspec.structs.replace(state.scopes[position], ran=True)
         found = next((x.evidence for x in state.scopes[position:] if x.evidence), "")
         if found:
-            self.kept.append(Kept(run, found, state.condition))
+            self.keep(state, run)
         else:
             rest = tuple(item for item in scope.pending if item.run != run)
             scope = msgspec.structs.replace(scope, pending=(*rest, Pending(run)))
@@ -62,10 +68,19 @@ class ReachMonitor(CoversMonitor):
         root = msgspec.structs.replace(root, broken=root.broken | broken)
         return state.owing((root, *inner))
 
-    def delegated(self, state: State, run: Run, evidence: str) -> State:
-        """A layer ran, and the target in it."""
-        self.kept.append(Kept(run, evidence, state.condition))
-        return state
+    def _satisfied(self, scope: Scope, evidence: str, state: State) -> Scope:
+        for item in scope.pending:
+            self.keep(state, item.run)
+        return msgspec.structs.replace(scope, evidence=evidence, pending=())
+
+    def keep(self, state: State, run: Run) -> None:
+        """A layer ran with the target."""
+        early = any(not loop.judged for loop in self.loops)
+        (self.early if early else self.kept).append(Kept(run, _HERE, state.condition))
+
+    def lose(self, state: State, run: Run) -> State:
+        """A layer ran, and the target that could have run in it did not."""
+        return state if any(not loop.judged for loop in self.loops) else self._alone(state, run)
 
     def leave(self, state: State, loop: int, *, judged: bool) -> State:
         """An iteration ends; one inside the iteration of a layer hands on what happened."""

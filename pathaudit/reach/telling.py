@@ -1,7 +1,7 @@
 """What was recorded about one entry, told by places: which layers run with the target, and when."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -47,7 +47,7 @@ class _Site(Struct):
 
 def tell(executor: ReachExecutor, monitor: ReachMonitor) -> Told:
     """Where the target ran, and where not: by layers where it belongs to them, else by calls."""
-    if monitor.kept:
+    if monitor.kept or monitor.early:
         told = _by_layers(executor, monitor)
     elif monitor.seen:
         told = _by_calls(executor, monitor)
@@ -64,21 +64,22 @@ def tell(executor: ReachExecutor, monitor: ReachMonitor) -> Told:
 
 
 def _by_layers(executor: ReachExecutor, monitor: ReachMonitor) -> Told:
-    stacks = {item.run.stack for item in monitor.kept}
+    ranges = {_range_of(item.run) for item in monitor.kept}
+    early = [item for item in monitor.early if _range_of(item.run) not in ranges]
+    stacks = {item.run.stack for item in (*monitor.kept, *early)}
     sites: dict[_SiteKey, _Site] = {}
-    for kept in dict.fromkeys(monitor.kept):
+    for kept in dict.fromkeys((*monitor.kept, *early)):
         _at(sites, kept.run).kept.append((kept.run, _left(executor, kept)))
     missed: tuple[Breach | Unfollowed, ...] = (*monitor.breaches, *monitor.unfollowed)
     for lost in missed:
         if lost.run.stack in stacks:
             _at(sites, lost.run).lost.append((lost.run, _left(executor, lost)))
-    facts = executor.evaluator.facts
     runs: list[Range] = []
     bypasses: list[Range] = []
     for key in sorted(sites):
         site = sites[key]
-        runs += _ranges(site, site.kept, site.lost, facts, runs=True)
-        bypasses += _ranges(site, site.lost, site.kept, facts, runs=False)
+        runs += _ranges(site, site.kept, site.lost, executor, runs=True)
+        bypasses += _ranges(site, site.lost, site.kept, executor, runs=False)
     extent = Extent.SOME if bypasses else Extent.EVERY
     unknown = sorted({item.callee for item in monitor.unfollowed if item.run.stack in stacks})
     reason = f"layers go to {', '.join(map(plain, unknown))}, not followed" if unknown else ""
@@ -88,6 +89,10 @@ def _by_layers(executor: ReachExecutor, monitor: ReachMonitor) -> Told:
 def _at(sites: dict[_SiteKey, _Site], run: Run) -> _Site:
     key = (run.file, run.region.line, run.region.column)
     return sites.setdefault(key, _Site(run, [], []))
+
+
+def _range_of(run: Run) -> tuple[str, int, str, str]:
+    return (run.file, run.region.line, run.low, run.high)
 
 
 def _left(executor: ReachExecutor, found: Kept | Breach | Unfollowed) -> PathCondition:
@@ -102,22 +107,21 @@ def _ranges(
     site: _Site,
     own: list[tuple[Run, PathCondition]],
     other: list[tuple[Run, PathCondition]],
-    facts: frozenset[Bound],
+    executor: ReachExecutor,
     *,
     runs: bool,
 ) -> list[Range]:
     """The layers that ran one way at a place, each range with what tells it from the other way."""
     found: dict[tuple[str, bool], list[str]] = {}
+    facts = executor.evaluator.facts
+    name = _names(executor, site.run.stack.rpartition(".")[0])
     for key in dict.fromkeys((run.low, run.high) for run, _ in own):
-        condition = _of_range(own, key) or ALWAYS
-        against = _of_range(other, key)
-        if against is not None:
-            condition = apart(condition, against, facts)
-        elif runs:
-            condition = ALWAYS  # wherever that place runs these layers
-        text = _text(condition, lambda text: shown(text, site.run), facts)
-        layers = f"[{shown(key[0], site.run)}, {shown(key[1], site.run)})"
-        found.setdefault((text, against is not None), []).append(layers)
+        conditions, against = _of_range(own, key), _of_range(other, key)
+        if runs and not against:
+            conditions = [ALWAYS]  # wherever that place runs these layers
+        text = render(simplify(apart(conditions, against, facts), facts), name)
+        layers = f"[{name(key[0])}, {name(key[1])})"
+        found.setdefault((text, bool(against)), []).append(layers)
     return [
         Range(
             layers=" or ".join(sorted(set(layers))),
@@ -132,8 +136,8 @@ def _ranges(
     ]
 
 
-def _of_range(found: list[tuple[Run, PathCondition]], key: tuple[str, str]) -> PathCondition | None:
-    return _joined(_unmarked(x) for run, x in found if (run.low, run.high) == key)
+def _of_range(found: list[tuple[Run, PathCondition]], key: tuple[str, str]) -> list[PathCondition]:
+    return [_unmarked(condition) for run, condition in found if (run.low, run.high) == key]
 
 
 def _unmarked(condition: PathCondition) -> PathCondition:
@@ -153,20 +157,36 @@ def _same_loop(literal: Literal) -> Literal:
     return replace(literal, subject=subject, argument=argument)
 
 
-def apart(one: PathCondition, other: PathCondition, facts: frozenset[Bound]) -> PathCondition:
-    """What of a condition tells it from another: literals are dropped as long as it does."""
-    if both(one, other, facts) is not None:
-        return one
+def apart(
+    own: Iterable[PathCondition], others: Sequence[PathCondition], facts: frozenset[Bound]
+) -> PathCondition:
+    """What of some conditions tells them from others: literals are dropped as long as it does.
+
+    Together they hold wherever one of ``own`` does, and where one of ``others`` does only if both
+    were not to be told apart to begin with.
+    """
     found: PathCondition | None = None
-    for part in one.alternatives:
-        literals = part.literals
-        for literal in sorted(part.literals, key=_order):
-            fewer = PathCondition((Conjunction(literals - {literal}, part.weakened),))
-            if both(fewer, other, facts) is None:
-                literals = literals - {literal}
-        short = PathCondition((Conjunction(literals, part.weakened),))
-        found = short if found is None else disjoin(found, short)
-    return found or one
+    for condition in own:
+        for part in condition.alternatives:
+            short = PathCondition((_shortest(part, others, facts),))
+            found = short if found is None else disjoin(found, short)
+    return found or ALWAYS
+
+
+def _shortest(
+    part: Conjunction, others: Sequence[PathCondition], facts: frozenset[Bound]
+) -> Conjunction:
+    if not others or _meets(part, others, facts):
+        return part
+    for literal in sorted(part.literals, key=_order):
+        fewer = Conjunction(part.literals - {literal}, part.weakened)
+        if not _meets(fewer, others, facts):
+            part = fewer
+    return part
+
+
+def _meets(part: Conjunction, others: Sequence[PathCondition], facts: frozenset[Bound]) -> bool:
+    return any(both(PathCondition((part,)), other, facts) is not None for other in others)
 
 
 def _order(literal: Literal) -> tuple[bool, int, str]:
@@ -176,48 +196,40 @@ def _order(literal: Literal) -> tuple[bool, int, str]:
     return (True, -len(literal.subject + literal.argument), literal.subject)
 
 
-def _joined(conditions: Iterable[PathCondition]) -> PathCondition | None:
-    found: PathCondition | None = None
-    for condition in conditions:
-        found = condition if found is None else disjoin(found, condition)
-    return found
-
-
 # ---- calls ------------------------------------------------------------------------------------
 
 
 def _by_calls(executor: ReachExecutor, monitor: ReachMonitor) -> Told:
     facts = executor.evaluator.facts
-    went = _joined(x.condition for x in monitor.ended if x.ran and not x.raised)
-    missed = _joined(x.condition for x in monitor.ended if not x.ran and not x.raised)
+    owners = list(executor.owners)
+    name = _names(executor, owners[0] if len(owners) == 1 else "self")
+    went = [x.condition for x in monitor.ended if x.ran and not x.raised]
+    missed = [x.condition for x in monitor.ended if not x.ran and not x.raised]
     raised = [x.condition for x in monitor.ended if x.ran and x.raised]
-    raises = tuple(dict.fromkeys(_text(x, plain, facts) for x in raised))
-    if went is None:
-        why = "every path that runs it raises" if raises else ""
-        return Told(Extent.NONE, (), (), raises, why)
-    if missed is None:
+    raises = tuple(dict.fromkeys(render(simplify(x, facts), name) for x in raised))
+    if not went:
+        return Told(Extent.NONE, (), (), raises, "every path that runs it raises")
+    if not missed:
         return Told(Extent.EVERY, (_call("always"),), (), raises)
-    runs, bypasses = apart(went, missed, facts), apart(missed, went, facts)
-    return Told(
-        Extent.SOME,
-        (_call(_text(runs, plain, facts)),),
-        (_call(_text(bypasses, plain, facts)),),
-        raises,
+    runs, bypasses = (
+        render(simplify(apart(own, others, facts), facts), name)
+        for own, others in ((went, missed), (missed, went))
     )
+    return Told(Extent.SOME, (_call(runs),), (_call(bypasses),), raises)
 
 
 def _call(condition: str) -> Range:
     return Range(layers="", condition=condition, file="", line=0)
 
 
-# ---- text -------------------------------------------------------------------------------------
+def _names(executor: ReachExecutor, owner: str) -> Callable[[str], str]:
+    """Text for people, as ``owner`` would say it; parameters of functions by their names alone."""
+    own = re.compile(rf"(?<![\w.]){re.escape(owner)}\.") if owner else None
+    within = "|".join(re.escape(x) for x in sorted(executor.followed, reverse=True))
+    parameter = re.compile(rf"(?<![\w.])(?:{within})\.(?=\w)") if within else None
 
+    def name(text: str) -> str:
+        text = own.sub("self.", text) if own is not None else text
+        return plain(parameter.sub("", text) if parameter is not None else text)
 
-def shown(text: str, run: Run) -> str:
-    """Text for people, as the object that owns the layers would say it."""
-    owner = run.stack.rpartition(".")[0]
-    return plain(re.sub(rf"(?<![\w.]){re.escape(owner)}\.", "self.", text))
-
-
-def _text(condition: PathCondition, name: Callable[[str], str], facts: frozenset[Bound]) -> str:
-    return render(simplify(condition, facts), name)
+    return name

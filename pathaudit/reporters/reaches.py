@@ -205,11 +205,12 @@ def _entry(entry: EntryReach, page: Page) -> Iterator[Line]:
         yield from _bypassed(found, page)
     if len(structural) > _ROWS:
         yield (("dim", f"    ... and {len(structural) - _ROWS} more"),)
-    for condition in entry.raises[:2]:
+    for condition in entry.raises[:1] if entry.extent is Extent.NONE else ():
         text = f"it runs, and the path raises, {_when(_call(condition))}"
         yield from hanging((("", "    raises  "),), text, _INDENT, page)
     if entry.reason:
-        yield from hanging((("unknown", "    unsure  "),), visible(entry.reason), _INDENT, page)
+        word = "why     " if entry.extent is Extent.NONE else "unsure  "
+        yield from hanging((("unknown", f"    {word}"),), visible(entry.reason), _INDENT, page)
 
 
 def _call(condition: str) -> Range:
