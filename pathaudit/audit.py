@@ -30,7 +30,7 @@ from pathaudit.results import (
 from pathaudit.results.patches import PatchesReport
 from pathaudit.results.reaches import ReachReport
 from pathaudit.results.versions import Survey
-from pathaudit.ruleset import ReliesRule, Ruleset
+from pathaudit.ruleset import AnyRule, ReliesRule, Ruleset
 from pathaudit.sources import SourceTree
 
 # What follows code imports LibCST, which a report that is already known does not need.
@@ -198,21 +198,15 @@ def _at_work(
 
 def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Report:
     """Judge the rules on a tree of which something may be known; raises as ``audit`` does."""
-    from pathaudit.check import begin_rule, check_rule
+    from pathaudit.check import begin_rule
     from pathaudit.gates import with_controls
-    from pathaudit.relies import check_relies
     from pathaudit.suppress import apply_suppressions
 
     _expect_entries(work, entry)
     tree, rules = work.tree, rules.applying
     for rule in rules.rules:
         begin_rule(work, rule)
-    answers = [
-        check_relies(work, rule, rules.patches, entry)
-        if isinstance(rule, ReliesRule)
-        else check_rule(work, rule, entry)
-        for rule in rules.rules
-    ]
+    answers = [_answer(work, rule, rules, entry) for rule in rules.rules]
     whole = entry is None and not work.focus
     accepted = apply_suppressions(work.index, rules, answers, whole=whole)
     findings = sorted(with_controls(work, accepted), key=_place)
@@ -229,6 +223,17 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
         files=tuple(sorted(work.focus)),
         inert=_inert(rules, answers) if whole else (),
     )
+
+
+def _answer(work: "Work", rule: AnyRule, rules: Ruleset, entry: str | None) -> "Answer":
+    """What one rule says of the tree; what judges patches is imported where there are some."""
+    from pathaudit.check import check_rule
+
+    if isinstance(rule, ReliesRule):
+        from pathaudit.relies import check_relies
+
+        return check_relies(work, rule, rules.patches, entry)
+    return check_rule(work, rule, entry)
 
 
 @contextmanager

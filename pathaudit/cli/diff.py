@@ -81,7 +81,6 @@ def diff(
     strict: bool,
     form: Format,
     output: str | None,
-    patches: str | None,
     verbose: bool,
     quiet: bool,
     color: Color,
@@ -102,7 +101,7 @@ def diff(
     started = time.perf_counter()
     if output is not None:
         check_output(output)
-    ruleset = with_patches(load_rules(chosen, own), patches, chosen)
+    ruleset = with_patches(load_rules(chosen, own), chosen)
     trees = [open_tree(target, ruleset, reach._replace(quiet=quiet)) for target in (old, new)]
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         from pathaudit.audit import survey

@@ -105,7 +105,6 @@ def scan(
     form: Format,
     output: str | None,
     known: Baselines,
-    patches: str | None,
     verbose: bool,
     quiet: bool,
     color: Color,
@@ -130,7 +129,7 @@ def scan(
     known.read()
     if config is not None:
         entry = _only_entry(entry, served_class(config))
-    ruleset = with_patches(load_rules(chosen, own), patches, chosen)
+    ruleset = with_patches(load_rules(chosen, own), chosen)
     source, files = open_targets(targets, ruleset, reach._replace(quiet=quiet))
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         report = audit(source, ruleset, entry=entry, files=files, means=means)

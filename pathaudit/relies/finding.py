@@ -121,9 +121,15 @@ def sketch_at(index: Index, file: str, symbol: str) -> str:
     return sketch_of_names(attributes_of(index, cls)) if known else ""
 
 
+def has_file(index: Index, file: str) -> bool:
+    """Is a file in the tree? That this was asked is noted."""
+    module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return index.modules.file_of(module) == file
+
+
 def home_of(index: Index, file: str, symbols: Iterable[str]) -> str:
     """The file that holds now what a file held: itself, or one that defines the same things."""
-    if file in index.tree:
+    if has_file(index, file):
         return file
     symbols = [symbol for symbol in symbols if symbol]
     votes: dict[str, int] = {}

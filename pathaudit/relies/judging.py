@@ -7,7 +7,7 @@ from msgspec import Struct
 from pathaudit.index import Index
 from pathaudit.ir import Region
 from pathaudit.relies.code import digest_of
-from pathaudit.relies.finding import Fate, Whereabouts, find_definition
+from pathaudit.relies.finding import Fate, Whereabouts, find_definition, has_file
 from pathaudit.relies.hunks import Placed, State, fit_whole, homes, place_hunks
 from pathaudit.relies.names import scope_of
 from pathaudit.relies.needs import Doubt, Trouble, check_use
@@ -77,7 +77,7 @@ class _Judge:
         """What became of the functions of a file, and of what the lines in them need."""
         path = file.was or file.path
         now = self._where.get(path, file.path)
-        missing = not file.added and now not in self._index.tree
+        missing = not file.added and not has_file(self._index, now)
         if missing and not any(function.digest for function in file.functions):
             how = f"changes {path}, which is not there"
             yield self._point(now, "", how, "file", Severity.ERROR, NOT_APPLIED)
@@ -133,7 +133,7 @@ class _Judge:
 
     def _needs(self, file: str, symbol: str, uses: tuple[patches.Use, ...]) -> Iterator[Point]:
         scope = scope_of(self._index, file, symbol)
-        found = [check_use(self._index, use, scope) for use in uses]
+        found = _first_causes([check_use(self._index, use, scope) for use in uses])
         groups: dict[tuple[str, ...], list[Trouble]] = {}
         for item in found:
             if isinstance(item, Trouble):
@@ -179,6 +179,13 @@ class _Judge:
         line = function.line if function is not None else 1
         region = region_of_line(self._index, file, line)
         return Point(file, region, symbol, how, kind, severity, effect, doubtful)
+
+
+def _first_causes(found: list[Trouble | Doubt | None]) -> list[Trouble | Doubt]:
+    """What is wrong, without what follows from it: of a name that is gone, its attributes."""
+    told = [item for item in found if item is not None]
+    missed = {item.use.code for item in told if isinstance(item, Trouble)}
+    return [x for x in told if not any(x.use.code.startswith((f"{y}.", f"{y}(")) for y in missed)]
 
 
 def region_of_line(index: Index, file: str, line: int) -> Region:

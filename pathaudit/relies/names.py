@@ -161,11 +161,22 @@ def may_have(index: Index, cls: ClassRef, name: str) -> bool:
     return any(strange) or _set_outside(index, cls, name)
 
 
+def makes_names(index: Index, file: str) -> bool:
+    """May a module have names that none of its statements binds: made at run time, or starred?"""
+    outline = index.modules.outline(file)
+    if outline is None:
+        return True
+    if "__getattr__" in outline.functions or any("globals()" in x for x in outline.lines):
+        return True
+    modules = (index.modules.absolute(file, star) for star in outline.stars)
+    return any(module.partition(".")[0] != index.tree.package for module in modules)
+
+
 def _is_made(index: Index, cls: ClassRef) -> bool:
-    """May a decorator or a metaclass give a class attributes?"""
+    """May a decorator, a metaclass or what takes its name give a class attributes?"""
     outline = index.modules.outline(cls.file)
     known = index.modules.class_outline(cls)
-    if outline is None or known is None:
+    if outline is None or known is None or cls.name in outline.values:
         return True
     above = takewhile(str.strip, reversed(outline.lines[: known.line - 1]))
     decorators = (line.strip() for line in above if line.startswith("@"))

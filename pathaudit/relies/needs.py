@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from msgspec import Struct
 
 from pathaudit.gates.scopes import Names, Scope
-from pathaudit.index import ClassRef, External, FunctionRef, Index
+from pathaudit.index import ClassRef, FunctionRef, Index
 from pathaudit.index.syntax import parse
 from pathaudit.relies.code import digest_of, misfit, parameters_of, signature_of
 from pathaudit.relies.finding import Fate, Whereabouts, find_definition
@@ -18,6 +18,7 @@ from pathaudit.relies.names import (
     callee_of,
     class_at,
     defines,
+    makes_names,
     may_have,
 )
 from pathaudit.relies.uses import imported
@@ -76,22 +77,15 @@ def _local(index: Index, use: Use, scope: Scope) -> Trouble | None:
 
 
 def _name(index: Index, use: Use, scope: Scope) -> Trouble | Doubt | None:
-    outline = index.modules.outline(scope.file)
-    if outline is None:
-        return Doubt(use, f"{scope.file} cannot be read")
     local = bound_in(scope.function.node) if scope.function is not None else {}
     if use.code.partition(".")[0] in local or Names(index).symbol(_parsed(use.code), scope):
         return None
-    if outline.stars and any(_is_outside(index, scope.file, x.module) for x in outline.stars):
-        return Doubt(use, f"`{use.code}` may come from a star import in {scope.file}")
+    if makes_names(index, scope.file):
+        return Doubt(use, f"`{use.code}` may be made in {scope.file} when it is imported")
     where = find_definition(index, use.file, use.symbol, use.sketch, use.callers)
     tail = f", which {scope.file} does not have{_now(use, where)}"
     effect = "NameError or AttributeError, as soon as the line runs"
     return Trouble(use, "needs", f"`{use.code}`", tail, effect)
-
-
-def _is_outside(index: Index, file: str, module: str) -> bool:
-    return isinstance(imported(index, file, ast.ImportFrom(module, [ast.alias("_")], 0)), External)
 
 
 def _import(index: Index, use: Use, scope: Scope) -> Trouble | Doubt | None:
@@ -101,11 +95,8 @@ def _import(index: Index, use: Use, scope: Scope) -> Trouble | Doubt | None:
     if imported(index, scope.file, node) is not None:
         return None
     home = index.modules.file_of(node.module or "")
-    outline = index.modules.outline(home) if home is not None else None
-    if outline is not None and any(
-        _is_outside(index, outline.file, star.module) for star in outline.stars
-    ):
-        return Doubt(use, f"`{use.code}` may come from a star import in {outline.file}")
+    if home is not None and makes_names(index, home):
+        return Doubt(use, f"`{use.code}` may be made in {home} when it is imported")
     where = find_definition(index, use.file, use.symbol, use.sketch, use.callers)
     tail = " does not have" if home else " has no module for"
     tail = f", which {node.module or '.'}{tail}{_now(use, where)}"

@@ -9,7 +9,7 @@ import click
 
 from pathaudit.cli.options import Reach, open_inputs, source_options
 from pathaudit.cli.output import check_output, columns, write_report, write_text
-from pathaudit.cli.patches import BOOK_FILE, patches_option
+from pathaudit.cli.patches import patches_file, patches_option
 from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ def add(
     tree: str | None,
     name: str | None,
     reason: str,
-    patches: str | None,
     reach: Reach,
 ) -> None:
     """Note what a patch relies on.
@@ -53,7 +52,7 @@ def add(
     from pathaudit.relies.book import book_text, with_patch
     from pathaudit.reporters.escaping import visible
 
-    path = patches if patches is not None else BOOK_FILE
+    path = patches_file()
     check_output(path)
     book = _book(path)
     called = _name(diff, name)

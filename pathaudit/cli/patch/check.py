@@ -13,7 +13,7 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
-from pathaudit.cli.patches import BOOK_FILE, patches_option
+from pathaudit.cli.patches import patches_file, patches_option
 from pathaudit.cli.status import Status
 
 if TYPE_CHECKING:
@@ -62,7 +62,6 @@ def check(
     names: tuple[str, ...],
     *,
     tree: str | None,
-    patches: str | None,
     fail_on: FailOn,
     strict: bool,
     form: Format,
@@ -81,7 +80,7 @@ def check(
     """
     if output is not None:
         check_output(output)
-    report = _ask(names, tree, patches, reach, jobs=jobs, cached=not no_cache)
+    report = _ask(names, tree, reach, jobs=jobs, cached=not no_cache)
 
     def render(out: TextIO) -> None:
         _render(report, out, form, color, verbose)
@@ -93,7 +92,6 @@ def check(
 def _ask(
     names: tuple[str, ...],
     tree: str | None,
-    patches: str | None,
     reach: Reach,
     *,
     jobs: int | None,
@@ -105,7 +103,7 @@ def _ask(
     from pathaudit.cli.progress import means_of_work
     from pathaudit.relies.book import chosen, read_book
 
-    path = patches if patches is not None else BOOK_FILE
+    path = patches_file()
     asked = chosen(read_book(path), names, path)
     source, ruleset = open_inputs(tree, reach=reach)
     with means_of_work(jobs=jobs, cached=cached, quiet=True) as means:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 import click
 
 from pathaudit.cli.output import columns, write_report
-from pathaudit.cli.patches import BOOK_FILE, patches_option
+from pathaudit.cli.patches import patches_file, patches_option
 
 if TYPE_CHECKING:
     from pathaudit.results.patches import KeptPatch, KeptPatches, KeptPath
@@ -31,9 +31,9 @@ Examples:
     show_default=True,
     help="The form of the answer.",
 )
-def list_patches(*, patches: str | None, form: Format) -> None:
+def list_patches(*, form: Format) -> None:
     """List the patches that are kept, with what they change."""
-    kept = _kept(patches if patches is not None else BOOK_FILE)
+    kept = _kept(patches_file())
 
     def render(out: TextIO) -> None:
         from pathaudit.reporters import json

@@ -3,7 +3,7 @@
 import click
 
 from pathaudit.cli.output import write_text
-from pathaudit.cli.patches import BOOK_FILE, patches_option
+from pathaudit.cli.patches import patches_file, patches_option
 
 EXAMPLES = """
 \b
@@ -15,12 +15,12 @@ Example:
 @click.command(epilog=EXAMPLES)
 @click.argument("name")
 @patches_option
-def remove(name: str, *, patches: str | None) -> None:
+def remove(name: str) -> None:
     """Forget what a patch relies on. The patch itself is not touched."""
     from pathaudit.relies.book import book_text, read_book, without_patch
     from pathaudit.reporters.escaping import visible
 
-    path = patches if patches is not None else BOOK_FILE
+    path = patches_file()
     text = book_text(without_patch(read_book(path), name, path))
     write_text(path, text)
     click.echo(f"{visible(path)}: {visible(name)} is forgotten")
