@@ -9,11 +9,13 @@ from msgspec import Struct
 
 from pathaudit.gates.scopes import Names
 from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index
-from pathaudit.relies.code import AHEAD, ALIKE, likeness, sketch_of, sketch_of_names
+from pathaudit.relies.code import AHEAD, ALIKE, likeness, may_be, sketch_of, sketch_of_names
 from pathaudit.relies.names import attributes_of, callee_of, calls_in, scope_of
 from pathaudit.ruleset.patches import Caller
 
 _SHARED = 0.5  # of the keywords of two calls
+_CONFUSED = 0.2  # how alike functions of one version are that could be taken for each other
+_SIBLINGS = 12  # of these that are kept of a function
 _CALLERS = 12  # that are kept of a function
 
 
@@ -44,11 +46,12 @@ def find_definition(
     symbol: str,
     sketch: str = "",
     callers: tuple[Caller, ...] = (),
+    siblings: tuple[str, ...] = (),
 ) -> Whereabouts:
     """Look for a function, method, class or value: in its file, in its bases, then elsewhere.
 
     Another function is it under another name if their bodies are alike, or if those that called
-    it call that in the same way now.
+    it call that in the same way now; but none of its ``siblings``, which were there beside it.
     """
     if is_there(index, file, symbol):
         return Whereabouts(Fate.THERE, file, symbol)
@@ -58,7 +61,8 @@ def find_definition(
     moved = _moved(index, file, symbol, sketch)
     if moved is not None:
         return moved
-    renamed = _called_instead(index, file, symbol, callers) or _alike(index, file, symbol, sketch)
+    renamed = _called_instead(index, file, symbol, callers)
+    renamed = renamed or _alike(index, file, symbol, sketch, siblings)
     return renamed or Whereabouts(Fate.GONE, file, symbol)
 
 
@@ -143,18 +147,35 @@ def home_of(index: Index, file: str, symbols: Iterable[str]) -> str:
 # ---- under another name -----------------------------------------------------------------------
 
 
-def _alike(index: Index, file: str, symbol: str, sketch: str) -> Whereabouts | None:
+def _alike(
+    index: Index, file: str, symbol: str, sketch: str, siblings: tuple[str, ...]
+) -> Whereabouts | None:
     """The function near it whose body is most alike, if it is ahead of all others."""
-    if not sketch:
-        return None
-    near = {x for x in _near(index, file, symbol) if x.qualname != symbol}
-    rated = sorted((likeness(sketch, sketch_at(index, x.file, x.qualname)), x) for x in near)
-    if not rated or rated[-1][0] < ALIKE:
-        return None
-    if len(rated) > 1 and rated[-1][0] - rated[-2][0] < AHEAD:
+    rated = sorted((rate, ref) for ref, rate in _rated(index, file, symbol, sketch))[-2:]
+    if not rated or (len(rated) > 1 and rated[1][0] - rated[0][0] < AHEAD):
         return None
     rate, ref = rated[-1]
+    known = {name.rpartition(".")[2] for name in siblings}
+    if ref.qualname.rpartition(".")[2] in known or not may_be(sketch, symbol, ref.qualname, rate):
+        return None
     return Whereabouts(Fate.RENAMED, ref.file, ref.qualname, f"{rate:.0%} alike")
+
+
+def find_siblings(index: Index, file: str, symbol: str) -> tuple[str, ...]:
+    """The functions near one that are like it and are others, so that it is none of them."""
+    sketch = sketch_at(index, file, symbol)
+    rated = ((rate, ref.qualname) for ref, rate in _rated(index, file, symbol, sketch))
+    alike = sorted((item for item in rated if item[0] >= _CONFUSED), reverse=True)
+    return tuple(sorted({name for _, name in alike[:_SIBLINGS]}))
+
+
+def _rated(
+    index: Index, file: str, symbol: str, sketch: str
+) -> Iterator[tuple[FunctionRef, float]]:
+    """The functions near one, with how alike each is."""
+    for ref in set(_near(index, file, symbol)) if sketch else ():
+        if ref.qualname != symbol:
+            yield ref, likeness(sketch, sketch_at(index, ref.file, ref.qualname))
 
 
 def _near(index: Index, file: str, symbol: str) -> Iterator[FunctionRef]:

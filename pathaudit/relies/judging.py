@@ -94,7 +94,9 @@ class _Judge:
         """Of one that has all that the patch adds already, what that needs is not asked."""
         symbol, home = function.symbol, now
         if function.digest:
-            found = find_definition(self._index, path, symbol, function.sketch, function.callers)
+            found = find_definition(
+                self._index, path, symbol, function.sketch, function.callers, function.siblings
+            )
             if found.fate is not Fate.THERE:
                 yield self._fate(path, function, found)
                 self.lost |= {(now, symbol)} if found.file != now else set()

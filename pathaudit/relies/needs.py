@@ -82,7 +82,7 @@ def _name(index: Index, use: Use, scope: Scope) -> Trouble | Doubt | None:
         return None
     if makes_names(index, scope.file):
         return Doubt(use, f"`{use.code}` may be made in {scope.file} when it is imported")
-    where = find_definition(index, use.file, use.symbol, use.sketch, use.callers)
+    where = _whereabouts(index, use)
     tail = f", which {scope.file} does not have{_now(use, where)}"
     effect = "NameError or AttributeError, as soon as the line runs"
     return Trouble(use, "needs", f"`{use.code}`", tail, effect)
@@ -97,7 +97,7 @@ def _import(index: Index, use: Use, scope: Scope) -> Trouble | Doubt | None:
     home = index.modules.file_of(node.module or "")
     if home is not None and makes_names(index, home):
         return Doubt(use, f"`{use.code}` may be made in {home} when it is imported")
-    where = find_definition(index, use.file, use.symbol, use.sketch, use.callers)
+    where = _whereabouts(index, use)
     tail = " does not have" if home else " has no module for"
     tail = f", which {node.module or '.'}{tail}{_now(use, where)}"
     what = f"`{node.names[0].name}`"
@@ -111,6 +111,10 @@ def _import_of(code: str) -> ast.ImportFrom | None:
     except (SyntaxError, ValueError, IndexError):
         return None
     return node if isinstance(node, ast.ImportFrom) else None
+
+
+def _whereabouts(index: Index, use: Use) -> Whereabouts:
+    return find_definition(index, use.file, use.symbol, use.sketch, use.callers, use.siblings)
 
 
 def _now(use: Use, where: Whereabouts) -> str:
@@ -173,7 +177,7 @@ def _kept(index: Index, use: Use) -> Callee | None:
 
 def _replaces(index: Index, use: Use) -> Trouble | None:
     """A method that another function is put in the place of: what it is given then."""
-    where = find_definition(index, use.file, use.symbol, use.sketch, use.callers)
+    where = _whereabouts(index, use)
     if where.fate is not Fate.THERE:
         tail = f", which is not there{_now(use, where)}"
         effect = "silent: nothing calls what is put there"

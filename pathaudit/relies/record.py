@@ -9,7 +9,7 @@ from pathaudit.errors import UsageError
 from pathaudit.index import FunctionOutline, Index, build_index
 from pathaudit.index.syntax import parse
 from pathaudit.relies.code import digest_of, signature_of, sketch_of
-from pathaudit.relies.finding import find_callers, functions_of
+from pathaudit.relies.finding import find_callers, find_siblings, functions_of
 from pathaudit.relies.hunks import position
 from pathaudit.relies.names import bound_in, scope_of
 from pathaudit.relies.paths import find_ways, paths_of
@@ -194,6 +194,7 @@ def _function(
         sketch=sketch_of(shown.node) if known else "",
         uses=uses,
         callers=tuple(find_callers(sides.old, old, shown.qualname)) if known else (),
+        siblings=find_siblings(sides.old, old, shown.qualname) if known else (),
     )
 
 

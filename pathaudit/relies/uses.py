@@ -18,7 +18,7 @@ from pathaudit.index import (
 )
 from pathaudit.index.syntax import dotted_name
 from pathaudit.relies.code import arguments_of, digest_of, misfit, signature_of, sketch_of
-from pathaudit.relies.finding import find_callers, sketch_at
+from pathaudit.relies.finding import find_callers, find_siblings, sketch_at
 from pathaudit.relies.names import bound_in, callee_of, class_at, defines, is_local
 from pathaudit.ruleset.patches import Use
 
@@ -115,7 +115,8 @@ class _Finder:
         """A use of something by its name, with what it is known by under another."""
         callers = tuple(find_callers(self._old, file, name))
         sketch = sketch_at(self._index, file, name)
-        return Use(kind, code, file, name, sketch=sketch, callers=callers)
+        near = find_siblings(self._old, file, name) if sketch.partition(".")[2] else ()
+        return Use(kind, code, file, name, sketch=sketch, callers=callers, siblings=near)
 
     def _imports(self, node: ast.ImportFrom) -> Iterator[Use]:
         for alias in filter(self._added.begins, node.names):

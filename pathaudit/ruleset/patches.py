@@ -21,8 +21,8 @@ class Use(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     callee, ``replaces`` a function that the patch puts another one in the place of.
 
     ``file`` and ``symbol`` are where it was defined: of an attribute its class, of a call the
-    callee, whose ``signature`` the ``arguments`` fit. ``digest``, ``sketch`` and ``callers`` are as
-    for ``Function``.
+    callee, whose ``signature`` the ``arguments`` fit. ``digest``, ``sketch``, ``callers`` and
+    ``siblings`` are as for ``Function``.
     """
 
     kind: Literal["local", "name", "import", "attribute", "call", "replaces"]
@@ -34,6 +34,7 @@ class Use(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     digest: str = ""
     sketch: str = ""
     callers: tuple[Caller, ...] = ()
+    siblings: tuple[str, ...] = ()
 
 
 class Path(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -54,7 +55,7 @@ class Function(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
     ``digest`` is that of its body: comments, layout, docstrings and quotes do not count. A
     function that the patch adds has none. ``sketch`` tells how alike another function is, and by
-    its ``callers`` it is known under another name.
+    its ``callers`` it is known under another name. ``siblings`` are alike, and others.
     """
 
     symbol: str
@@ -63,6 +64,7 @@ class Function(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     sketch: str = ""
     uses: tuple[Use, ...] = ()
     callers: tuple[Caller, ...] = ()
+    siblings: tuple[str, ...] = ()
     paths: tuple[Path, ...] = ()
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 \b
 Examples:
-  pathaudit patch add fix.diff                the installed sglang, with or without it
+  pathaudit patch add fix.diff                of the installed sglang
   pathaudit patch add fix.diff --tree sglang==0.5.6
   pathaudit patch add fix.diff --tree git:v0.5.6 --repo ~/src/sglang
   git diff v0.5.6 | pathaudit patch add - --name ours --tree ~/src/sglang

@@ -7,7 +7,7 @@ from pathaudit.cli.patches import patches_file, patches_option
 
 EXAMPLES = """
 \b
-Example:
+Examples:
   pathaudit patch remove fix
 """
 

@@ -7,8 +7,14 @@ import click
 
 from pathaudit.cli.output import write_report
 
+EXAMPLES = """
+\b
+Examples:
+  pathaudit patch schema > pathaudit-patches.schema.json
+"""
 
-@click.command()
+
+@click.command(epilog=EXAMPLES)
 def schema() -> None:
     """Print the JSON Schema of the file that keeps what patches rely on."""
     import msgspec
