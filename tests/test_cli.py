@@ -350,6 +350,7 @@ COMMANDS = [
     "patch list",
     "patch remove",
     "patch schema",
+    "reach",
     "rules",
     "rules docs",
     "rules list",

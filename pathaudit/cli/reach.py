@@ -1,5 +1,6 @@
 """``pathaudit reach``: does this line, function, call or patch run on every path?"""
 
+import os
 from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 import click
@@ -89,7 +90,9 @@ def reach(
     source = open_tree(tree or (diff and "."), ruleset, reach)
     fitted = _fit(source, patch) if patch is not None else None
     if diff is not None:
-        fitted = _differ(source, diff, ruleset, reach)
+        inside = tree if tree is not None and os.path.isdir(tree) else None
+        near = reach._replace(repo=reach.repo or inside)
+        fitted = _differ(source, diff, ruleset, near)
     asked = target or patch or f"git:{diff}"
     found = _ask(source, ruleset, asked, entry, fitted, jobs=jobs, cached=not no_cache)
 

@@ -173,6 +173,7 @@ def _entry(work: Work, group: _Group) -> EntryReach:
         bypasses=told.bypasses,
         chain=group.judged.chain,
         raises=told.raises,
+        given=told.given,
         reason=told.reason,
     )
 

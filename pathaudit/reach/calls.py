@@ -5,6 +5,7 @@ Every arm of the source is gone through, feasible or not: what this finds nowher
 
 import ast
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
@@ -25,6 +26,8 @@ from pathaudit.index.types import Scope
 
 # More functions than any forward of a release leads to; a call graph that has more is cut.
 MOST = 20_000
+# How many methods in a row may choose the method that an attribute holds.
+CHOICES = 3
 
 Arguments = tuple[tuple[str, Types], ...]
 
@@ -38,12 +41,16 @@ class Called(Struct, frozen=True):
 
 
 class Edge(Struct, frozen=True):
-    """A call, or something that is handed on to be called, by where it ends; ``targets`` are all
-    that it may call, as far as is known."""
+    """A call, or something that is handed on to be called, by where it ends.
+
+    ``targets`` are all that it may call, as far as is known. ``handed`` is a method that is named
+    and not called there; in a list of layers' methods it is one that will be.
+    """
 
     line: int
     column: int
     targets: tuple[Called, ...]
+    handed: bool = False
 
 
 class Calls:
@@ -80,6 +87,16 @@ class Calls:
             pending += fresh
         return frozenset(found)
 
+    def handed(self, leading: frozenset[Called]) -> tuple[str, ...]:
+        """The places where something that leads on is named and not called."""
+        found = (
+            f"{edge.targets[0].ref.qualname} is named at {called.ref.file}:{edge.line}"
+            for called in self.edges
+            for edge in self.edges[called]
+            if edge.handed and not leading.isdisjoint(edge.targets)
+        )
+        return tuple(dict.fromkeys(found))
+
     def _edges(self, called: Called) -> Iterator[Edge]:
         function = self._index.modules.function(called.ref)
         if function is None:
@@ -87,26 +104,52 @@ class Calls:
         owner = self._index.modules.owner(called.ref)
         scope = Scope(called.ref.file, called.receiver, owner, function, called.arguments)
         objects = _Made(self._index, scope, calls_of(function).bound)
-        for node in ast.walk(function.node):
-            found = tuple(dict.fromkeys(self._targets(node, scope, objects)))
-            if found and isinstance(node, ast.expr):
+        nodes = [node for node in ast.walk(function.node) if isinstance(node, ast.expr)]
+        called_there = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+        displays = (node for node in nodes if isinstance(node, ast.List | ast.Tuple | ast.Set))
+        listed = {id(item) for node in displays for item in node.elts}
+        for node in nodes:
+            handed = False
+            if isinstance(node, ast.Call):
+                found = tuple(dict.fromkeys(self._called(node, called, scope, objects)))
+            elif isinstance(node, ast.Attribute) and id(node) not in called_there:
+                found = tuple(self._bound(node, objects))
+                handed = id(node) not in listed
+            else:
+                continue
+            if found:
                 region = region_of(self._index, called.ref.file, node)
-                yield Edge(region.end_line, region.end_column, found)
+                yield Edge(region.end_line, region.end_column, found, handed)
 
-    def _targets(self, node: ast.AST, scope: Scope, objects: Objects) -> Iterator[Called]:
-        match node:
-            case ast.Call(function):
-                for ref, receiver in self._callees(function, scope, objects):
-                    yield Called(ref, receiver, self._handed(ref, receiver, node, objects))
-            case ast.Attribute(owner, name, ast.Load()) if isinstance(
-                owner, ast.Name | ast.Attribute
-            ):
-                yield from self._bound(owner, name, objects)
+    def _called(
+        self, node: ast.Call, called: Called, scope: Scope, objects: Objects
+    ) -> Iterator[Called]:
+        for ref, receiver in self._callees(node.func, scope, objects):
+            yield Called(ref, receiver, self._handed(ref, receiver, node, objects))
+        receiver = called.receiver
+        if receiver is None or self._index.is_model(called.ref.file):
+            return
+        if _is_picked(node.func, objects):
+            refs = self._forwards(receiver)
+            yield from (Called(ref, receiver) for ref in refs if ref != called.ref)
 
-    def _bound(self, owner: ast.expr, name: str, objects: Objects) -> Iterator[Called]:
+    def _forwards(self, instance: Instance) -> Iterator[FunctionRef]:
+        """The methods of a module that run it, one of which it picks at run time."""
+        names: dict[str, None] = {}
+        for cls in self._index.modules.mro(instance.cls):
+            outline = self._index.modules.class_outline(cls)
+            names.update(dict.fromkeys(outline.methods if outline is not None else ()))
+        for name in names:
+            found = self._index.modules.method(instance.cls, name)
+            if found and any(fnmatchcase(name, x) for x in self._index.profile.modules.runs):
+                yield found[0]
+
+    def _bound(self, node: ast.Attribute, objects: Objects) -> Iterator[Called]:
         """A method that is named: a property that runs, or one that is handed on."""
-        for item in objects.of(owner).instances():
-            found = self._index.modules.method(item.cls, name)
+        if not isinstance(node.value, ast.Name | ast.Attribute):
+            return
+        for item in objects.of(node.value).instances():
+            found = self._index.modules.method(item.cls, node.attr)
             if found is not None:
                 yield Called(found[0], item)
 
@@ -137,6 +180,7 @@ class Calls:
                         yield found[0], item
                     else:
                         yield from self._of_types(self._index.types.attribute(item, name))
+                        yield from ((ref, item) for ref in self._kept_methods(item, name))
                 case ClassType(cls):
                     known = True
                     found = self._index.modules.method(cls, name)
@@ -144,6 +188,29 @@ class Calls:
                         yield found[0], scope.receiver if self._is_base(cls, scope) else None
         if not known:
             yield from self._of_types(objects.of(function))
+
+    def _kept_methods(self, instance: Instance, name: str) -> Iterator[FunctionRef]:
+        """The methods of an object that one of its attributes may hold."""
+        for cls in self._index.modules.mro(instance.cls):
+            outline = self._index.modules.class_outline(cls)
+            for store in outline.stores if outline is not None else ():
+                if store.name == name and store.position is None:
+                    yield from self._held(instance, store.value, 0)
+
+    def _held(self, instance: Instance, value: ast.expr, depth: int) -> Iterator[FunctionRef]:
+        """The own methods that an expression may be: ``self.a``, or what ``self.pick()`` gives."""
+        match value:
+            case ast.Attribute(ast.Name("self"), name):
+                found = self._index.modules.method(instance.cls, name)
+                if found is not None:
+                    yield found[0]
+            case ast.IfExp(_, body, orelse):
+                yield from self._held(instance, body, depth)
+                yield from self._held(instance, orelse, depth)
+            case ast.Call(ast.Attribute(ast.Name("self"), name)) if depth < CHOICES:
+                found = self._index.modules.method(instance.cls, name)
+                for returned in found[1].returns if found is not None else ():
+                    yield from self._held(instance, returned, depth + 1)
 
     def _is_base(self, cls: ClassRef, scope: Scope) -> bool:
         """``Base.forward(self, ...)``."""
@@ -187,7 +254,11 @@ class Calls:
 
 
 class _Made(Objects):
-    """Also knows what a constructor makes."""
+    """Also knows what a constructor makes, and from what a name was picked."""
+
+    def picked(self, name: str) -> bool:
+        """Is a name given something that is got of ``self`` by whatever way?"""
+        return any(_is_of_self(value) for value in self._assigned.get(name, ()))
 
     def of(self, node: ast.expr) -> Types:
         if isinstance(node, ast.Call):
@@ -197,6 +268,29 @@ class _Made(Objects):
             if made:
                 return Types(tuple(made))
         return super().of(node)
+
+
+def _is_picked(function: ast.expr, objects: Objects) -> bool:
+    """Is something called that an object picked of itself: ``getattr(self, name)(...)``?"""
+    match function:
+        case ast.Name(name):
+            return isinstance(objects, _Made) and objects.picked(name)
+        case ast.Call(ast.Name("getattr"), [ast.Name("self"), *_]):
+            return True
+        case _:
+            return False
+
+
+def _is_of_self(value: ast.expr) -> bool:
+    match value:
+        case ast.Attribute(ast.Name("self"), _) | ast.Call(ast.Attribute(ast.Name("self"), _)):
+            return True
+        case ast.Call(ast.Name("getattr"), [ast.Name("self"), *_]):
+            return True
+        case ast.BoolOp(_, values):
+            return any(_is_of_self(item) for item in values)
+        case _:
+            return False
 
 
 def ends(region: ir.Region) -> tuple[int, int]:

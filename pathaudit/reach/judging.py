@@ -7,7 +7,8 @@ from pathaudit.check.subjects import REACHED_DEPTH, reachable
 from pathaudit.index import ClassRef, FunctionRef, Index, Instance
 from pathaudit.paths import BudgetExceeded, Question, ask
 from pathaudit.reach.calls import Called, Calls
-from pathaudit.reach.executor import Aim, ReachExecutor
+from pathaudit.reach.executor import ReachExecutor
+from pathaudit.reach.following import Aim
 from pathaudit.reach.monitor import ReachMonitor
 from pathaudit.reach.spots import Spot
 from pathaudit.reach.telling import Told, tell
@@ -59,16 +60,27 @@ def _judge(index: Index, _: AnyRule | None, asked: Asked) -> Judged:
         return Judged(Told(Extent.EVERY, (always,), ()), chain)
     if not leading:
         return Judged(Told(Extent.NONE, (), (), (), "no call leads there"), chain)
-    monitor = ReachMonitor()
-    executor = ReachExecutor(
-        index, _question(index, instance), monitor, Aim(calls, leading, asked.spots)
-    )
-    try:
-        executor.run_root(instance, found[0])
-    except BudgetExceeded as reached:
-        reason = f"not analysed to the end: {reached.reason} ({reached.file}:{reached.line})"
-        return Judged(Told(Extent.UNKNOWN, (), (), (), reason), chain)
-    return Judged(tell(executor, monitor), chain)
+    aim = Aim(calls, leading, asked.spots)
+    told = _told(index, found[0], instance, aim)
+    handed = calls.handed(leading)
+    if told.extent is Extent.NONE and not told.raises and handed:
+        told = Told(Extent.UNKNOWN, (), (), (), f"{handed[0]}, and may be called from there")
+    return Judged(told, chain)
+
+
+def _told(index: Index, root: FunctionRef, instance: Instance, aim: Aim) -> Told:
+    """In full, or if that takes too long less deep; where that does too, it is not known."""
+    reason = ""
+    for coarse in (False, True):
+        monitor = ReachMonitor()
+        question = _question(index, instance)
+        executor = ReachExecutor(index, question, monitor, aim, coarse=coarse)
+        try:
+            executor.run_root(instance, root)
+            return tell(executor, monitor)
+        except BudgetExceeded as reached:
+            reason = f"not analysed to the end: {reached.reason} ({reached.file}:{reached.line})"
+    return Told(Extent.UNKNOWN, (), (), (), reason)
 
 
 def _question(index: Index, instance: Instance) -> Question:

@@ -10,19 +10,6 @@ from msgspec import Struct
 
 from pathaudit.index.syntax import Definition
 
-_Compound = (
-    ast.If
-    | ast.For
-    | ast.AsyncFor
-    | ast.While
-    | ast.With
-    | ast.AsyncWith
-    | ast.Try
-    | ast.TryStar
-    | ast.Match
-    | ast.ClassDef
-    | Definition
-)
 _Jumps = ast.Return | ast.Raise | ast.Break | ast.Continue
 
 
@@ -61,13 +48,29 @@ def _in_block(body: list[ast.stmt], lines: Collection[int], within: int) -> Iter
 
 def lines_of(statement: ast.stmt) -> frozenset[int]:
     """The lines of a statement itself, of a compound one those of its header."""
-    last = statement.end_lineno or statement.lineno
-    if isinstance(statement, _Compound):
-        inner = [item.lineno for block in blocks(statement) for item in block]
-        last = max(statement.lineno, min(inner, default=last + 1) - 1)
-        if isinstance(statement, ast.Try | ast.TryStar):
-            last = statement.lineno
-    return frozenset(range(statement.lineno, last + 1))
+    return frozenset(range(statement.lineno, _end_of(statement) + 1))
+
+
+def _end_of(statement: ast.stmt) -> int:
+    match statement:
+        case ast.If(test) | ast.While(test):
+            last: ast.expr | ast.stmt = test
+        case ast.For(_, iterable) | ast.AsyncFor(_, iterable):
+            last = iterable
+        case ast.With(items) | ast.AsyncWith(items):
+            last = items[-1].optional_vars or items[-1].context_expr
+        case ast.Match(subject):
+            last = subject
+        case ast.Try() | ast.TryStar():
+            return statement.lineno
+        case ast.FunctionDef(args=head) | ast.AsyncFunctionDef(args=head):
+            inside = [*ast.walk(head), *([statement.returns] if statement.returns else [])]
+            return max([statement.lineno, *(getattr(x, "end_lineno", 0) or 0 for x in inside)])
+        case ast.ClassDef():
+            return statement.lineno
+        case _:
+            last = statement
+    return last.end_lineno or statement.lineno
 
 
 def _whole(statement: ast.stmt) -> frozenset[int]:

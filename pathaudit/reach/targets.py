@@ -36,8 +36,9 @@ def find_parts(index: Index, text: str, functions: Collection[FunctionRef]) -> t
         needed = f"{text.rpartition('.')[2]}(".encode()
         files = index.tree.find(needed, index.tree.paths)
         found = tuple(_definitions(index, files, text))
-        if found or "." not in text:
-            return found or _named(index, files, text, text)
+        classes = _classes(index, text.rpartition(".")[0])
+        if found or classes or "." not in text:
+            return found or _named(index, [ref.file for ref in classes] or files, text, text)
     return (_matching(index, text, functions),)
 
 
@@ -135,11 +136,17 @@ def _definitions(index: Index, files: Iterable[str], name: str) -> Iterator[Part
 
 def _inherited(index: Index, owner: str, method: str) -> dict[FunctionRef, None]:
     """The method of a class whose own file does not name it."""
-    files = index.tree.find(f"class {owner}".encode(), index.tree.paths)
-    refs = [ClassRef(file, owner) for file in files]
-    known = [ref for ref in refs if index.modules.class_outline(ref) is not None]
-    found = [index.modules.method(ref, method) for ref in known]
+    found = [index.modules.method(ref, method) for ref in _classes(index, owner)]
     return {item[0]: None for item in found if item is not None}
+
+
+def _classes(index: Index, name: str) -> list[ClassRef]:
+    """The classes of a name, wherever they are defined."""
+    if not name:
+        return []
+    files = index.tree.find(f"class {name}".encode(), index.tree.paths)
+    refs = [ClassRef(file, name) for file in files]
+    return [ref for ref in refs if index.modules.class_outline(ref) is not None]
 
 
 def _whole(ref: FunctionRef, function: FunctionOutline) -> Part:

@@ -35,6 +35,7 @@ class Told(Struct, frozen=True):
     bypasses: tuple[Range, ...]
     raises: tuple[str, ...] = ()
     reason: str = ""
+    given: tuple[str, ...] = ()
 
 
 class _Site(Struct):
@@ -53,10 +54,10 @@ def tell(executor: ReachExecutor, monitor: ReachMonitor) -> Told:
         told = _by_calls(executor, monitor)
     else:
         told = Told(Extent.NONE, (), ())
+    told = replace(told, given=tuple(map(plain, executor.given)))
     if executor.cuts and told.extent is not Extent.EVERY:
-        reason = "; ".join(executor.cuts)
         extent = Extent.SOME if told.extent is Extent.SOME else Extent.UNKNOWN
-        return Told(extent, told.runs, told.bypasses, told.raises, reason)
+        return replace(told, extent=extent, reason="; ".join(executor.cuts))
     return told
 
 

@@ -1,5 +1,6 @@
 """Whether a target runs on every path, for people at a terminal: the answer first."""
 
+import ast
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
@@ -23,6 +24,7 @@ from pathaudit.results.reaches import (
 _NARROWEST = 40
 _INDENT = 12  # columns before what is said of an entry
 _ROWS = 6  # ways of one kind that are shown of an entry
+_WAYS = 3  # alternatives of a condition that are shown
 _GROUPS = 8  # groups of classes that are shown
 _WORDS = {
     Extent.EVERY: "on every path",
@@ -58,12 +60,14 @@ def render(
 def answer_of(report: ReachReport) -> tuple[Extent, str]:
     """The answer in one sentence; of a patch, of all that it adds."""
     outer = [target for target in report.targets if not target.within] or list(report.targets)
+    if not report.standing:
+        outer = [target for target in outer if target.entries] or outer
     if len(outer) == 1:
         return outer[0].extent, _sentence(outer[0])
     extents = {target.extent for target in outer}
     if len(extents) == 1:
         first = outer[0]
-        return first.extent, f"{_sentence(first)}; so are all {len(outer)} parts"
+        return first.extent, f"{_sentence(first)} (all {len(outer)} parts)"
     parts = []
     for extent in (Extent.NONE, Extent.SOME, Extent.UNKNOWN, Extent.EVERY):
         found = [target for target in outer if target.extent is extent]
@@ -84,7 +88,19 @@ def _sentence(target: TargetReach) -> str:
     if target.extent in (Extent.UNKNOWN, Extent.NONE):
         reason = next((entry.reason for entry in target.entries if entry.reason), "")
         return f"{word}: {visible(reason)}" if reason else f"{word} of {_methods(target.entries)}"
-    return f"{word}{_why_not(target)}{_missing(target)}"
+    every = _classes(target, Extent.EVERY)
+    if not every:
+        return f"{word}{_why_not(target)}{_missing(target)}"
+    served = counted(len(every), "served class", "served classes")
+    others = listed(_classes(target, Extent.SOME, Extent.NONE, Extent.UNKNOWN))
+    methods = _methods(x for x in target.entries if x.extent is Extent.EVERY)
+    text = f"{_WORDS[Extent.EVERY]} of {methods} in {served}, not in {others}"
+    return f"{text}{_missing(target)}"
+
+
+def _classes(target: TargetReach, *extents: Extent) -> list[str]:
+    found = (name for x in target.entries if x.extent in extents for name in x.classes)
+    return list(dict.fromkeys(found))
 
 
 def _methods(entries: Iterable[EntryReach]) -> str:
@@ -101,10 +117,6 @@ def _why_not(target: TargetReach) -> str:
         runs = [x for x in entry.runs if x.condition != "always"]
         if entry.extent is Extent.SOME and runs:
             return f" of {visible(entry.method)}: only {_where(runs[0])}"
-    every = [entry for entry in target.entries if entry.extent is Extent.EVERY]
-    if every:
-        classes = {name for entry in every for name in entry.classes}
-        return f": on every path of {counted(len(classes), 'served class', 'served classes')}"
     return ""
 
 
@@ -118,19 +130,38 @@ def _bypass(found: Range) -> str:
     if found.variant:
         parts.append(f"by {visible(found.variant)}")
     if found.layers:
-        parts.append(f"for layers {visible(found.layers)}".replace(" ", GLUE))
+        parts.append(f"for layers {visible(found.layers).replace(' ', GLUE)}")
     parts.append(_when(found))
     flags = f" ({visible(found.controls[0])})" if found.controls else ""
     return ", ".join(parts) + flags
 
 
 def _when(found: Range) -> str:
-    return "always" if found.condition == "always" else f"when {condition_text(found.condition)}"
+    if found.condition != "always":
+        return f"when {_shortened(found.condition)}"
+    return "always" if found.layers else "by what no test tells (an exception, an empty loop)"
 
 
 def _where(found: Range) -> str:
     word = "where" if found.layers else "when"
-    return f"{word} {condition_text(found.condition)}"
+    return f"{word} {_shortened(found.condition)}"
+
+
+def _shortened(condition: str) -> str:
+    """A condition; of many alternatives the shortest, and how many more there are."""
+    try:
+        node = ast.parse(condition, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return condition_text(condition)
+    if not isinstance(node, ast.BoolOp) or isinstance(node.op, ast.And):
+        return condition_text(condition)
+    parts = [ast.get_source_segment(condition, value) or "" for value in node.values]
+    if len(parts) <= _WAYS:
+        return condition_text(condition)
+    told = sorted(parts, key=len)[:_WAYS]
+    texts = [f"({text})" if " and " in text else text for text in told]
+    rest = counted(len(parts) - _WAYS, "more way")
+    return f"{condition_text(' or '.join(texts))} or in {rest}"
 
 
 # ---- the page ---------------------------------------------------------------------------------
@@ -140,8 +171,7 @@ def _lines(report: ReachReport, page: Page) -> Iterator[Line]:
     extent, text = answer_of(report)
     yield from hanging((), text, 0, page, _STYLES[extent])
     if report.standing:
-        had = "has it" if report.standing == "patched" else "does not have it yet, and was given it"
-        yield from hanging((), f"The tree {had}: {visible(report.request)}", 0, page, "dim")
+        yield from hanging((), _standing(report), 0, page, "dim")
     for target in report.targets:
         yield ()
         yield from _target(target, report, page)
@@ -153,6 +183,15 @@ def _lines(report: ReachReport, page: Page) -> Iterator[Line]:
             )
     yield ()
     yield from _end(report, page)
+
+
+def _standing(report: ReachReport) -> str:
+    name = visible(report.request)
+    if name.startswith("git:"):
+        return f"Judged is what the tree adds to {name}"
+    if report.standing == "patched":
+        return f"The tree has this patch: {name}"
+    return f"The tree is without this patch, and judged with it: {name}"
 
 
 def _target(target: TargetReach, report: ReachReport, page: Page) -> Iterator[Line]:
@@ -197,6 +236,10 @@ def _entry(entry: EntryReach, page: Page) -> Iterator[Line]:
     yield from hanging(lead, text, 4, page, _STYLES[entry.extent])
     if len(entry.chain) > 1:
         yield from hanging((("dim", "    way     "),), _chain(entry), _INDENT, page, "dim")
+    if entry.given:
+        yield from hanging(
+            (("dim", "    given   "),), visible("; ".join(entry.given)), _INDENT, page
+        )
     for found in entry.runs[:_ROWS]:
         if found.layers or found.condition != "always":
             yield from hanging((("", "    runs    "),), _run(found), _INDENT, page)

@@ -61,6 +61,7 @@ class EntryReach(Struct, frozen=True, kw_only=True):
     bypasses: tuple[Range, ...]
     chain: tuple[Hop, ...]
     raises: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
     reason: str = ""
 
 
