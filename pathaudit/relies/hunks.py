@@ -6,13 +6,14 @@ from difflib import get_close_matches
 from enum import StrEnum
 from itertools import accumulate
 
+import msgspec
 from msgspec import Struct
 
 from pathaudit.index import FunctionRef, Index
 from pathaudit.relies.finding import home_of
 from pathaudit.ruleset import patches
 from pathaudit.sources import SourceTree
-from pathaudit.sources.fitting import Fitted, Standing, fit_patch
+from pathaudit.sources.fitting import Fitted, Place, Standing, fit_patch
 from pathaudit.sources.patches import Hunk, LineKind, Patch, PatchedFile, PatchLine
 
 _NEAR = 0.7  # how alike the line must be that stands where another was expected
@@ -34,7 +35,8 @@ class Placed(Struct, frozen=True):
     ``line`` is where its change stands, or would. Of one that is blocked, ``expected`` is a line
     that it needs and that is not there, ``instead`` the one that is most like it; where all are
     there, one that stands between them. ``there`` of the lines that are its ``own`` are there.
-    A file that is not there is ``missing``.
+    A file that is not there is ``missing``. ``spots`` are the lines that are its own, where it is
+    there in other surroundings.
     """
 
     file: str
@@ -46,6 +48,7 @@ class Placed(Struct, frozen=True):
     own: int = 0
     there: int = 0
     missing: bool = False
+    spots: tuple[int, ...] = ()
 
 
 def homes(index: Index, reliance: patches.Reliance) -> dict[str, str]:
@@ -66,6 +69,27 @@ def as_patch(reliance: patches.Reliance, where: dict[str, str]) -> Patch:
 def fit_whole(tree: SourceTree, reliance: patches.Reliance, where: dict[str, str]) -> Fitted:
     """The whole patch on a tree, with its files as they are now."""
     return fit_patch(tree, as_patch(reliance, where))
+
+
+def fit_alike(index: Index, reliance: patches.Reliance, where: dict[str, str]) -> Fitted:
+    """As ``fit_whole``, but a tree that has all lines of its own in other surroundings has it."""
+    fitted = fit_whole(index.tree, reliance, where)
+    if fitted.standing is not Standing.NEITHER:
+        return fitted
+    placed = tuple(place_hunks(index, reliance, where, fitted.standing))
+    if not placed or any(item.state is not State.PRESENT for item in placed):
+        return fitted
+    added = tuple(Place(item.file, line) for item in placed for line in _lines_of(index, item))
+    return msgspec.structs.replace(fitted, standing=Standing.PATCHED, added=added)
+
+
+def _lines_of(index: Index, item: Placed) -> tuple[int, ...]:
+    """The lines that a hunk has put into a file where it is."""
+    if item.spots:
+        return item.spots
+    kept = [text for text in item.hunk.lines if text[:1] != LineKind.REMOVED]
+    first = position(_lines(index, item.file), [text[1:] for text in kept], item.hunk.new)
+    return tuple(first + at for at, text in enumerate(kept) if text[:1] == LineKind.ADDED)
 
 
 def place_hunks(
@@ -135,7 +159,8 @@ def _blocked(index: Index, hunk: patches.Hunk, path: str, lines: list[str]) -> P
     kept = [text for text in own if text in stripped]
     spots = _in_order(inside, own)
     if spots:
-        return Placed(path, hunk, State.PRESENT, start + spots[0])
+        lines_there = tuple(start + at for at in spots)
+        return Placed(path, hunk, State.PRESENT, lines_there[0], spots=lines_there)
     needed = [text[1:] for text in hunk.lines if text[:1] != LineKind.ADDED]
     known = frozenset(inside)
     missing = [text.strip() for text in needed if text not in known]

@@ -148,9 +148,12 @@ class _Judge:
             yield self._point(file, symbol, how, kind, items[0].severity, effect)
         missed = (item.use.code for items in groups.values() for item in items)
         self._told |= {(file, code.rpartition(" ")[2]) for code in missed}
-        for item in found:
-            if isinstance(item, Doubt) and (file, item.use.code) not in self._told:
+        doubts = [item for item in found if isinstance(item, Doubt)]
+        # What a call runs is not known where what it calls is not.
+        for item in sorted(doubts, key=lambda x: x.use.kind == "call"):
+            if (file, item.use.code) not in self._told:
                 yield self._point(file, symbol, item.why, item.use.code, doubtful=True)
+                self._told.add((file, item.use.code.rpartition(" ")[2]))
 
     def standing(self, fault: StandingFault) -> Point:
         region = region_of_line(self._index, fault.file, fault.line)

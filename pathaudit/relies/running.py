@@ -6,7 +6,7 @@ import msgspec
 
 from pathaudit.index import Index
 from pathaudit.reach.spots import Part
-from pathaudit.relies.hunks import fit_whole, homes
+from pathaudit.relies.hunks import fit_alike, homes
 from pathaudit.relies.judging import Point, listed, region_of_line
 from pathaudit.relies.paths import Shortfall, Way, find_ways, shortfalls, text_of
 from pathaudit.results import Severity
@@ -26,7 +26,7 @@ def path_points(work: Work, reliance: Reliance, entry: str | None) -> Iterator[P
     if not any(function.paths for file in reliance.files for function in file.functions):
         return
     where = homes(work.index, reliance)
-    fitted = fit_whole(work.tree, reliance, where)
+    fitted = fit_alike(work.index, reliance, where)
     laid = work.over(fitted.new, msgspec.msgpack.encode(reliance))
     try:
         for file in reliance.files:
