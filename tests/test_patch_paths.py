@@ -62,9 +62,8 @@ EntryClass = TappedForCausalLM
 EMBED = "        states = self.embed(input_ids)\n"
 LOOP = "        for i in range(self.start_layer, self.end_layer):\n"
 IN_LOOP = edited(OLD, (MODEL, LOOP, f"{LOOP}            aux.append(states)\n"))
-AFTER = edited(
-    OLD, (MODEL, "self.norm(states)\n", "self.norm(states)\n        aux.append(states)\n")
-)
+NORM = "self.norm(states)\n"
+AFTER = edited(OLD, (MODEL, NORM, f"{NORM}        aux.append(states)\n"))
 BOTH = edited(IN_LOOP, (MODEL, "from torch import nn\n", "import os\nfrom torch import nn\n"))
 NAME = "TappedForCausalLM.forward"
 BYPASS = (
@@ -212,3 +211,13 @@ def test_answers_of_two_patches_are_kept_apart(tmp_path: Path) -> None:
     assert told(noted(OLD, other, name="a"), OLD, means=means) == ()
     assert told(noted(OLD, one, name="b"), OLD, means=means) == ()
     assert told(noted(OLD, other, name="a"), OLD, means=means) == ()
+
+
+def test_what_ran_on_some_paths_must_run_on_one() -> None:
+    old = edited(OLD, (MODEL, EMBED, f"{EMBED}{IDLE}"))
+    new = edited(old, (MODEL, NORM, f"{NORM}        aux.append(states)\n"))
+    reliance = noted(old, new)
+    assert paths(reliance) == [("aux.append(states)", "some", ("when forward_batch.is_empty",))]
+    assert told(reliance, old) == ()
+    (point,) = told(reliance, edited(old, (MODEL, "        if forward_batch.is_empty:\n    ", "")))
+    assert point.text == f"adds `aux.append(states)`, which runs on no path of {NAME} here"
