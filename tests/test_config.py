@@ -592,6 +592,21 @@ def test_help_needs_no_settings(project: Path) -> None:
     assert run("scan", "--help").exit_code == 0
 
 
+@pytest.mark.usefixtures("project")
+def test_patches_are_found_beside_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("pathaudit.toml", "strict = true\n")
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    assert "pathaudit-patches.json" in run("patch", "list").stderr
+    empty = '{"schema": 1, "patches": []}'
+    write("../pathaudit-patches.json", empty)
+    assert json.loads(run("patch", "list", "--format", "json").output)["file"].startswith("../")
+    write("pathaudit-patches.json", empty)
+    assert not json.loads(run("patch", "list", "--format", "json").output)["file"].startswith("../")
+    write("../pathaudit.toml", "patches = 'mine.json'\n")
+    assert "../mine.json" in run("patch", "list").stderr
+
+
 # ---- pathaudit config -------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from pathaudit.cli.hooks import hooks
 from pathaudit.cli.live import live
 from pathaudit.cli.manual import FILES, FINDINGS_FAIL, VARIABLES, Manual, documented
 from pathaudit.cli.matrix import matrix
+from pathaudit.cli.patch import patch
 from pathaudit.cli.reach import reach
 from pathaudit.cli.rules import rules
 from pathaudit.cli.scan import scan
@@ -58,6 +59,7 @@ main.add_command(bump)
 main.add_command(history)
 main.add_command(gates)
 main.add_command(live)
+main.add_command(patch)
 main.add_command(reach)
 main.add_command(hooks)
 main.add_command(matrix)

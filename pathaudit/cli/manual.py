@@ -59,6 +59,10 @@ BASELINE_FILE = (
     "pathaudit-baseline.yaml",
     "A usual name for the file of --baseline: YAML, or JSON if it ends in .json.",
 )
+PATCHES_FILE = (
+    "pathaudit-patches.json",
+    "What your patches rely on: looked for in this folder, then beside the settings.",
+)
 FILES: Terms = (SETTINGS_FILES, CACHE_FILES)
 
 # The headings of options, in the order in which they are shown, by the names of parameters.

@@ -30,6 +30,7 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, columns, wants_color
+from pathaudit.cli.patches import patches_option, with_patches
 from pathaudit.cli.places import locator
 from pathaudit.cli.served import served_class
 from pathaudit.cli.settings import settings_options
@@ -114,6 +115,7 @@ MANUAL = Manual(
 @means_options
 @baseline_options
 @settings_options
+@patches_option
 @click.option("--verbose", is_flag=True, help="Show what holds and where, and all gaps, too.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
 @color_option
@@ -147,7 +149,7 @@ def scan(
     known.read()
     if config is not None:
         entry = _only_entry(entry, served_class(config))
-    ruleset = load_rules(chosen, own, kept)
+    ruleset = with_patches(load_rules(chosen, own, kept), chosen)
     reach = _reach(context, targets, reach)._replace(quiet=quiet)
     source, files = open_targets(targets or _settled_tree(kept), ruleset, reach)
     where = locator(source, writing.source_root)

@@ -11,6 +11,7 @@ from pathaudit.results.bumps import BumpReport
 from pathaudit.results.hooks import HooksReport
 from pathaudit.results.live import LiveReport
 from pathaudit.results.matrices import Matrix
+from pathaudit.results.patches import KeptPatches, PatchesReport
 from pathaudit.results.reaches import ReachReport
 from pathaudit.results.settings import SettingsReport
 from pathaudit.results.versions import History, ReportDiff
@@ -26,6 +27,8 @@ Answer: TypeAlias = (
     | ReachReport
     | HooksReport
     | Matrix
+    | PatchesReport
+    | KeptPatches
     | SettingsReport
 )
 

@@ -28,7 +28,8 @@ class Work:
 
     ``known`` are answers kept from before. ``jobs`` processes do what is left; ``progress`` is
     told how many of how many units are done. Neither changes an answer. With ``focus``, only what
-    depends on one of these files is judged.
+    depends on one of these files is judged. ``salt`` is what made the tree of the one that answers
+    are known of, if that is another.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Work:
         focus: frozenset[str] = frozenset(),
         jobs: int = 1,
         progress: Progress | None = None,
+        salt: bytes = b"",
     ) -> None:
         self.tree = tree
         self.profile = profile
@@ -48,6 +50,7 @@ class Work:
         self._outlines = Outlines(tree)
         self._known = known
         self._answers: dict[bytes, Record] = {}  # of this work: several rules ask the same
+        self._salt = salt
         self._crew = Crew(tree, profile, jobs)
         self._begun: dict[bytes, Callable[[], Record]] = {}
         self._progress = progress
@@ -86,6 +89,10 @@ class Work:
         starts = sorted({file for files in named for file in files})
         leading = lead_to(self.tree, starts, narrowed)
         return [x for x, files in zip(items, named, strict=True) if not leading.isdisjoint(files)]
+
+    def over(self, tree: SourceTree, salt: bytes) -> "Work":
+        """Work on a tree that ``salt`` tells how it was made of this one; answers are kept too."""
+        return Work(tree, self.profile, known=self._known, jobs=self._crew.size, salt=salt)
 
     def stop(self) -> None:
         """End what was started for this work."""
@@ -142,7 +149,7 @@ class Work:
 
     @cached_property
     def _basis(self) -> bytes:
-        return _ENCODER.encode((self.profile, self.tree.package, self.tree.guests))
+        return _ENCODER.encode((self.profile, self.tree.package, self.tree.guests, self._salt))
 
 
 def _files_in(item: object) -> frozenset[str]:
