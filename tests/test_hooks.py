@@ -273,7 +273,11 @@ class Outer(nn.Module):
 
 EntryClass = Outer
 """
-RUNNER = "class Runner:\n    def replay(self):\n        self.layer_model.forward = replay_layer_forward\n"
+RUNNER = """
+class Runner:
+    def replay(self):
+        self.layer_model.forward = replay_layer_forward
+"""
 PREFILL = {
     ("self.model", "head"): ("fires", "fires", "fires", "fires"),
     ("self.model", "model"): ("hook only", "fires", "no", "fires"),
