@@ -42,6 +42,8 @@ class Crew:
         self._given = (tree, profile)
         self._members: list[tuple[BaseProcess, Connection]] = []
         self._aside: list[tuple[BaseProcess, Connection]] = []
+        self._begun = 0
+        self._found: dict[int, Record] = {}
 
     @property
     def started(self) -> bool:
@@ -50,10 +52,18 @@ class Crew:
     def begin(
         self, stage: Stage[Item, Result], item: Item, rule: AnyRule | None
     ) -> Callable[[], Record]:
-        """Give one unit to a process of its own; the record is there when it is asked for."""
-        link = self._start(self._aside)
-        link.send(_Batch(stage.run, rule, (item,), (0,)))
-        return lambda: self._receive(link)[0]
+        """Give one unit to a process beside the others; what is returned waits for its record."""
+        link = self._aside[0][1] if self._aside else self._start(self._aside)
+        number = self._begun
+        self._begun += 1
+        link.send(_Batch(stage.run, rule, (item,), (number,)))
+
+        def finish() -> Record:
+            while number not in self._found:
+                self._found.update(self._receive(link))
+            return self._found.pop(number)
+
+        return finish
 
     def run(
         self,
