@@ -300,6 +300,15 @@ def test_a_prefill_graph_replays_what_holds_the_layers(call: str, path: str) -> 
     assert (found.answer, found.registered, found.patched, found.around) == PREFILL[call, path]
 
 
+def test_what_a_prefill_graph_records_may_not_be_known() -> None:
+    model = MODEL.format(body="        return self.inner(x)")
+    model = model.replace("[Inner() for _ in range(config.num_hidden_layers)]", "[Inner()]")
+    files = {"sglang/srt/models/m.py": model, "sglang/srt/model_executor/runner.py": RUNNER}
+    report = hooks_of(from_text(files, version="1"), shipped_rules())
+    assert cell(report, "inner").answer == "fires"
+    assert cell(report, "inner", "prefill-graph").answer == "unknown"
+
+
 TWO_MODELS = """
 from torch import nn
 
