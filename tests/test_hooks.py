@@ -273,7 +273,11 @@ class Outer(nn.Module):
 
 EntryClass = Outer
 """
-RUNNER = "class Runner:\n    def replay(self):\n        self.layer_model.forward = replay_layer_forward\n"
+RUNNER = """
+class Runner:
+    def replay(self):
+        self.layer_model.forward = replay_layer_forward
+"""
 PREFILL = {
     ("self.model", "head"): ("fires", "fires", "fires", "fires"),
     ("self.model", "model"): ("hook only", "fires", "no", "fires"),
@@ -294,6 +298,15 @@ def test_a_prefill_graph_replays_what_holds_the_layers(call: str, path: str) -> 
     report = hooks_of(from_text(files, version="1"), shipped_rules())
     found = cell(report, path, "prefill-graph")
     assert (found.answer, found.registered, found.patched, found.around) == PREFILL[call, path]
+
+
+def test_what_a_prefill_graph_records_may_not_be_known() -> None:
+    model = MODEL.format(body="        return self.inner(x)")
+    model = model.replace("[Inner() for _ in range(config.num_hidden_layers)]", "[Inner()]")
+    files = {"sglang/srt/models/m.py": model, "sglang/srt/model_executor/runner.py": RUNNER}
+    report = hooks_of(from_text(files, version="1"), shipped_rules())
+    assert cell(report, "inner").answer == "fires"
+    assert cell(report, "inner", "prefill-graph").answer == "unknown"
 
 
 TWO_MODELS = """

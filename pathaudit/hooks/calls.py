@@ -134,7 +134,9 @@ class Walker(Walk):
         names = self.stacks.get(receiver.cls, ()) if receiver is not None else ()
         stacks = {f"{prefix}{name}" for name in names}
         for value in callees:
-            thing = value.receiver if isinstance(value, Function) else value
+            thing = value
+            if isinstance(value, Function) and value.receiver is not None:
+                thing = value.receiver if self.how(value.receiver, value) else value
             if isinstance(thing, Thing) and thing.path.removesuffix(".*") in stacks:
                 return thing.path.endswith(".*")
         return any(value.path in stacks for _, value in self._stacks_given(node, here))
@@ -183,14 +185,14 @@ class Walker(Walk):
         """A weight of another module is read, to compute with it."""
         if here.looks or not isinstance(node.ctx, ast.Load):
             return
-        if any(fnmatchcase(node.attr, glob) for glob in self.hooks.weights):
+        if self.is_weight(node.attr):
             for value in self.objects.evaluate(node.value, here.frame):
                 if isinstance(value, Thing | Foreign) and not self.runs_now(value):
                     self.emit(value, FUSED, node, here)
 
     def _handed(self, node: ast.Call, here: Here) -> None:
         """Modules are given to what cannot be followed, or to what they hold themselves."""
-        name = ast.unparse(node.func)
+        name = self.objects.text(node.func)
         if any(fnmatchcase(name, glob) for glob in self.hooks.looks):
             return
         own = self._owners(node.func, here)

@@ -58,6 +58,13 @@ def replaced(cell: HookCell) -> HookCell:
     return replayed(cell, whole=False)
 
 
+def undecided(cell: HookCell) -> HookCell:
+    """The cell of a variant that replays what was not found."""
+    return replace(
+        cell, answer=UNKNOWN, registered=UNKNOWN, patched=UNKNOWN, around=UNKNOWN, places=()
+    )
+
+
 def _share(known: Iterable[str], firing: set[str]) -> str:
     found = {how in firing for how in known}
     return PARTLY if len(found) == 2 else FIRES if True in found else NO

@@ -52,7 +52,7 @@ class Decider:
                 return self._plain(test, frame, depth)
 
     def _plain(self, test: ast.expr, frame: Frame, depth: int) -> bool | None:
-        found = self.assumed.value(ast.unparse(test))
+        found = self.assumed.value(self._evaluator.text(test))
         if found is not None:
             return bool(found)
         constant = self._evaluator.constant(test, frame)
@@ -71,7 +71,7 @@ class Decider:
         constant = self._evaluator.constant(left, frame)
         if constant is not None and isinstance(operator, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
             return (constant == right) is isinstance(operator, ast.Is | ast.Eq)
-        found = self.assumed.value(ast.unparse(left))
+        found = self.assumed.value(self._evaluator.text(left))
         if found is None:
             return None
         if right.value is None and isinstance(operator, ast.Is | ast.IsNot):

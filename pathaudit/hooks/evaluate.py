@@ -137,7 +137,7 @@ class Evaluator(Names):
         if not isinstance(node, ast.Name | ast.Attribute):
             return NOTHING
         asserted = self.bound(frame.node).asserted
-        text = ast.unparse(node) if asserted else ""
+        text = self.text(node) if asserted else ""
         classes = union(self.evaluate(item, frame) for item in asserted.get(text, ()))
         return tuple(Thing(f"<{text}>", x.cls) for x in classes if isinstance(x, ClassValue))
 

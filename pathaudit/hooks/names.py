@@ -30,10 +30,17 @@ class Names(ABC):
         self.index = index
         self._bound: dict[ast.AST, Bound] = {}
         self._names: dict[tuple[Frame, str, str], Values] = {}
+        self._texts: dict[ast.AST, str] = {}
 
     @abstractmethod
     def evaluate(self, node: ast.expr, frame: Frame, hint: str = "") -> Values:
         """The values of an expression; nothing where it cannot be followed."""
+
+    def text(self, node: ast.AST) -> str:
+        """The code of an expression, written once."""
+        if node not in self._texts:
+            self._texts[node] = ast.unparse(node)
+        return self._texts[node]
 
     def bound(self, node: ast.AST) -> Bound:
         """What a function binds beside its assignments."""

@@ -34,6 +34,7 @@ class Objects(Evaluator):
     def __init__(self, index: Index) -> None:
         super().__init__(index)
         self._created: dict[tuple[ast.Call, Frame, ClassRef], Thing] = {}
+        self.dull: dict[ast.expr, bool] = {}  # expressions that use no module
         self._called: dict[tuple[object, ...], Frame] = {}
         self._storing: list[Thing] = []
         self._attributes: dict[tuple[Thing, str], Values] = {}

@@ -6,11 +6,12 @@ from msgspec import Struct
 
 from pathaudit.check.subjects import OWNERS, Owner
 from pathaudit.hooks.calls import Walker
-from pathaudit.hooks.cells import cell_of, replaced, replayed
+from pathaudit.hooks.cells import cell_of, replaced, replayed, undecided
 from pathaudit.hooks.deciding import Assumed, Decider
 from pathaudit.hooks.events import FORWARD, Event
 from pathaudit.hooks.layers import Sites, layer_sites
 from pathaudit.hooks.objects import Objects
+from pathaudit.hooks.scopes import parameters_of
 from pathaudit.hooks.values import Module, Thing
 from pathaudit.index import ClassRef, Index
 from pathaudit.results import Gap
@@ -171,6 +172,8 @@ def _replayed(cell: HookCell, replays: str, module: Module, holders: set[str]) -
     """The cell, as it is where the variant replays the whole forward or what holds the layers."""
     if replays == WHOLE:
         return replayed(cell, whole=True)
+    if replays and not holders:
+        return undecided(cell)
     if replays and module.path in holders:
         return replaced(cell)
     if replays and any(module.path.startswith(f"{path}.") for path in holders):
@@ -179,8 +182,14 @@ def _replayed(cell: HookCell, replays: str, module: Module, holders: set[str]) -
 
 
 def _holders(objects: Objects, owners: Sequence[Owner]) -> set[str]:
-    """The paths of the objects that own layers, in a served class."""
-    classes = {owner.instance.cls for owner in owners}
+    """The paths of the objects that own decoder layers: of those that are given the batch."""
+    batch = objects.index.profile.entries.batch
+    classes = {
+        owner.instance.cls
+        for owner in owners
+        if (function := objects.index.modules.function(owner.root)) is not None
+        and (not batch or batch in parameters_of(function.node))
+    }
     return {x.path for x in objects.made if isinstance(x, Thing) and x.cls in classes} - {""}
 
 

@@ -6,6 +6,7 @@ Tests are decided as far as the variant's assumptions tell; of those left, both 
 
 import ast
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,18 +42,12 @@ class Here(Struct, frozen=True, eq=False):
     """
 
     frame: Frame
-    guards: tuple[str, ...] = ()
+    guards: tuple[tuple[ast.expr, bool], ...] = ()
     loops: tuple[int, ...] = ()
     looks: bool = False
 
     def under(self, test: ast.expr, *, taken: bool) -> "Here":
-        if not taken and isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            text = ast.unparse(test.operand)
-        elif taken:
-            text = ast.unparse(test)
-        else:
-            text = ast.unparse(ast.UnaryOp(ast.Not(), test))
-        return replace(self, guards=(*self.guards, text))
+        return replace(self, guards=(*self.guards, (test, taken)))
 
 
 class Walk:
@@ -203,16 +198,11 @@ class Walk:
 
     def expression(self, node: ast.expr, here: Here) -> None:
         """Follow an expression: what it calls, and which weights it reads."""
+        if self._is_dull(node):
+            return
         match node:
-            case ast.IfExp(test, body, orelse):
-                self.expression(test, replace(here, looks=True))
-                known = self.decider.decide(test, here.frame)
-                arms = [(body, True), (orelse, False)]
-                for arm, taken in arms:
-                    if known is None:
-                        self.expression(arm, here.under(test, taken=taken))
-                    elif known is taken:
-                        self.expression(arm, here)
+            case ast.IfExp():
+                self._choice(node, here)
             case ast.Compare():
                 self._children(node, replace(here, looks=True))
             case ast.Call():
@@ -226,6 +216,30 @@ class Walk:
                 self._children(node, here)
             case _:
                 self._children(node, here)
+
+    def _choice(self, node: ast.IfExp, here: Here) -> None:
+        self.expression(node.test, replace(here, looks=True))
+        known = self.decider.decide(node.test, here.frame)
+        for arm, taken in ((node.body, True), (node.orelse, False)):
+            if known is None:
+                self.expression(arm, here.under(node.test, taken=taken))
+            elif known is taken:
+                self.expression(arm, here)
+
+    def _is_dull(self, node: ast.expr) -> bool:
+        """Is there nothing in an expression that could use a module?"""
+        dull = self.objects.dull
+        if node not in dull:
+            dull[node] = not any(
+                isinstance(part, ast.Call | ast.List)
+                or (isinstance(part, ast.Attribute) and self.is_weight(part.attr))
+                for part in ast.walk(node)
+            )
+        return dull[node]
+
+    def is_weight(self, name: str) -> bool:
+        """Is an attribute of this name something to compute with?"""
+        return any(fnmatchcase(name, glob) for glob in self.hooks.weights)
 
     def _children(self, node: ast.AST, here: Here) -> None:
         for child in ast.iter_child_nodes(node):
@@ -261,7 +275,7 @@ class Walk:
             last,
             ref.qualname if ref is not None else "",
             dotted_name(text) if dotted_name(text) else ast.unparse(text),  # type: ignore[arg-type]
-            tuple(dict.fromkeys(here.guards)),
+            self.when(here),
             layers,
         )
         self.events[event] = None
@@ -269,8 +283,18 @@ class Walk:
     def note(self, event: Event, node: ast.AST, here: Here, layers: str) -> None:
         """Note an event that a call leads to, elsewhere."""
         via = f"{here.frame.file}:{getattr(node, 'lineno', 1)}"
-        when = tuple(dict.fromkeys(here.guards))
-        self.events[replace(event, via=via, when=when, layers=layers)] = None
+        self.events[replace(event, via=via, when=self.when(here), layers=layers)] = None
+
+    def when(self, here: Here) -> tuple[str, ...]:
+        """The tests around a place, as they came out."""
+        return tuple(dict.fromkeys(self._guard(test, taken) for test, taken in here.guards))
+
+    def _guard(self, test: ast.expr, taken: bool) -> str:
+        if taken:
+            return self.objects.text(test)
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self.objects.text(test.operand)
+        return ast.unparse(ast.UnaryOp(ast.Not(), test))
 
 
 def _told(values: Values) -> Values:

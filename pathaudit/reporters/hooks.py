@@ -127,6 +127,8 @@ def _places(row: Row, group: HookGroup, page: Page, verbose: bool) -> Iterator[L
         text = _summary(cell)
         if variant.replays:
             shown = f" ({shown_path(variant.place)})" if cell.answer == "replay" else ""
+            if cell.answer == "unknown" and row.cells[0].answer != "unknown":
+                text = "not known: what holds the layers, and is recorded, was not found"
             yield from hanging(lead, f"{text}{shown}", 4, page)
         elif same_as_first(row, number):
             yield from hanging(lead, f"{text}, as on {visible(group.variants[0].title)}", 4, page)
