@@ -7,10 +7,10 @@ an over-approximation made for speed: what is found may lead nowhere.
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from pathaudit.errors import SourceError
-from pathaudit.index import FunctionRef
+from pathaudit.index import FunctionRef, compile_globs
 from pathaudit.ruleset import Profile
 from pathaudit.sources import SourceTree
 
@@ -27,39 +27,45 @@ _IMPORT = re.compile(rb"(?:from|import)\b")
 def mentioning(
     tree: SourceTree, profile: Profile, refs: Collection[FunctionRef]
 ) -> frozenset[str] | None:
-    """The names of all that may make what leads to some functions; ``None`` if that is too much."""
-    names = {ref.qualname.partition(".")[0] for ref in refs}
+    """The names of all that may make what leads to some functions; ``None`` if that is too much.
+
+    What a model file defines is made in model files.
+    """
+    models = tuple(filter(compile_globs(profile.models).match_file, tree.paths))
+    inside = frozenset(models)
+    names = {ref.qualname.partition(".")[0]: ref.file in inside for ref in refs}
     pending = sorted(names)
     while pending:
-        for name in _around(tree, pending.pop()):
-            if name not in names and name not in ("", profile.entries.variable):
-                names.add(name)
-                pending.append(name)
+        name = pending.pop()
+        for file, found in _around(tree, name, models if names[name] else tree.paths):
+            if found not in names and found not in ("", profile.entries.variable):
+                names[found] = file in inside
+                pending.append(found)
         if len(names) > MOST_NAMES:
             return None
     return frozenset(names)
 
 
-def _around(tree: SourceTree, name: str) -> Iterator[str]:
-    """The definitions and variables in which a name occurs, and ``""`` for other code.
+def _around(tree: SourceTree, name: str, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The definitions and variables in which a name occurs, and ``""`` for other code, by file.
 
     What a call at the top of a module registers is not found by its class, by nobody.
     """
     word = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)")
     alias = re.compile(word.pattern + rb"[ \t]+as[ \t]+(\w+)")
-    for file in tree.find(name.encode(), tree.paths):
+    for file in tree.find(name.encode(), paths):
         try:
             text = tree.read(file)
         except SourceError:
             continue
-        yield from (found[1].decode() for found in alias.finditer(text))
+        yield from ((file, found[1].decode()) for found in alias.finditer(text))
         tops: list[re.Match[bytes]] | None = None
         for found in word.finditer(text):
             tops = list(_TOP.finditer(text)) if tops is None else tops
             at = bisect_right(tops, found.start(), key=re.Match.start) - 1
             if at < 0 or _IMPORT.match(text, tops[at].start()) or _is_told(text, found.start()):
                 continue
-            yield (tops[at][1] or tops[at][2] or b"").decode()
+            yield file, (tops[at][1] or tops[at][2] or b"").decode()
 
 
 def _is_told(text: bytes, at: int) -> bool:
