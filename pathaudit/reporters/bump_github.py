@@ -2,7 +2,7 @@
 
 from typing import TextIO
 
-from pathaudit.reporters.bumps import counts_of, summary_of
+from pathaudit.reporters.bumps import counts_of, errors_text, summary_of
 from pathaudit.reporters.github import write_annotations
 from pathaudit.reporters.pinned import as_report
 from pathaudit.reporters.terminal import GLUE
@@ -11,6 +11,7 @@ from pathaudit.results.bumps import BumpReport
 
 def render(report: BumpReport, out: TextIO) -> None:
     """Write the report to ``out``: the worst findings as commands, then the rest as lines."""
-    told = as_report(report)
-    last = f"pathaudit: {summary_of(report)[1]}: {counts_of(report, None)}".replace(GLUE, " ")
-    write_annotations(told.findings, told.gaps, last, out)
+    shown = as_report(report)
+    told = "; ".join(filter(None, (errors_text(report), counts_of(report, None))))
+    last = f"pathaudit: {summary_of(report)[1]}: {told}".replace(GLUE, " ")
+    write_annotations(shown.findings, shown.gaps, last, out)

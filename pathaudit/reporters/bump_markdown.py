@@ -15,6 +15,7 @@ from pathaudit.reporters import markdown
 from pathaudit.reporters.bumps import (
     aim_text,
     dedented,
+    errors_text,
     is_gap,
     remarks_of,
     sign_of,
@@ -110,18 +111,7 @@ def _version(item: Comparison) -> tuple[str, str]:
 
 
 def _answer(report: BumpReport) -> str:
-    worse = sum(len(list(_failing(item))) for item in report.comparisons)
-    worse += sum(len(_errors(item)) for item in report.arrivals if item.fails)
-    text = summary_of(report)[1] + (f": {counted(worse, 'new error')}" if worse else "")
-    return f"{text}."
-
-
-def _failing(item: Comparison) -> Iterator[Finding]:
-    """What fails a scan of the new version, and did not fail one of the old version."""
-    diff = item.diff
-    found = [x.finding for x in diff.added]
-    found += [x.new for x in diff.changed if not fails(x.old, Severity.ERROR)]
-    yield from (finding for finding in found if fails(finding, Severity.ERROR))
+    return ": ".join(filter(None, (summary_of(report)[1], errors_text(report)))) + "."
 
 
 def _changes(changes: Sequence[PinChange]) -> Iterator[str]:

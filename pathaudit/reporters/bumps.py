@@ -25,6 +25,7 @@ from pathaudit.results.bumps import (
     Regression,
     Unfetched,
     brings_failure,
+    new_errors,
 )
 from pathaudit.results.versions import Origin, ReportDiff
 
@@ -75,7 +76,8 @@ def _lines(
         yield from _arrival(arrival, page)
     yield from _gaps(report, page)
     yield from _unfetched(report.unfetched, page)
-    yield from hanging((summary_of(report), ("", ": ")), counts_of(report, seconds), 2, page)
+    told = "; ".join(filter(None, (errors_text(report), counts_of(report, seconds))))
+    yield from hanging((summary_of(report), ("", ": ")), told, 2, page)
 
 
 # ---- pins ---------------------------------------------------------------------------------------
@@ -258,6 +260,19 @@ def summary_of(report: BumpReport) -> Styled:
     if not report.comparisons and not report.arrivals:
         return "good", "No version changed"
     return "good", "Nothing new is broken"
+
+
+def errors_text(report: BumpReport) -> str:
+    """How many errors are new, and where."""
+    number, known = new_errors(report)
+    if not number:
+        return ""
+    fresh = number - known
+    places = [
+        f"{known} in code that was there before" if known else "",
+        f"{fresh} in new code" if fresh else "",
+    ]
+    return f"{counted(number, 'new error')}, {' and '.join(filter(None, places))}"
 
 
 def counts_of(report: BumpReport, seconds: float | None) -> str:
