@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from pathaudit.audit import Means, audit
 from pathaudit.cache import Cache
 from pathaudit.cli import main
-from pathaudit.index.imports import lead_to
+from pathaudit.index.imports import Imports
 from pathaudit.results import Report
 from pathaudit.sources import from_text
 from tests.labels import capture_rules
@@ -153,13 +153,13 @@ IMPORTS = {
 def test_imports_that_lead_to_a_file(text: str, expected: bool) -> None:
     files = {"start": text, "a": "x = 1", "ab": "x = 1", "between": "from sglang.a import x as y"}
     tree = from_text({f"sglang/{name}.py": text for name, text in files.items()})
-    found = lead_to(tree, ["sglang/start.py"], frozenset({"sglang/a.py"}))
+    found = Imports(tree).lead_to(["sglang/start.py"], frozenset({"sglang/a.py"}))
     assert bool(found) == expected
 
 
 def test_a_file_leads_to_itself() -> None:
     tree = from_text({"sglang/a.py": ""})
-    assert lead_to(tree, ["sglang/a.py"], frozenset({"sglang/a.py"})) == {"sglang/a.py"}
+    assert Imports(tree).lead_to(["sglang/a.py"], frozenset({"sglang/a.py"})) == {"sglang/a.py"}
 
 
 # ---- the served class -------------------------------------------------------------------------

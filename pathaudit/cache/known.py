@@ -58,6 +58,12 @@ class Known:
                 return record
         return None
 
+    def depended(self, key: bytes, files: frozenset[str]) -> bool:
+        """Did the answer kept last under a key, true or not, depend on one of some files?"""
+        found = (state.fetch(key) for state in self._comparisons())
+        encoded = next((item for item in found if item is not None), None)
+        return encoded is not None and not files.isdisjoint(_DECODER.decode(encoded).reads.files)
+
     def keep(self, key: bytes, record: Record) -> None:
         self.fresh[key] = msgspec.msgpack.encode(record)
 

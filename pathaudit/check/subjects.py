@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from pathaudit.check.answer import union_of
 from pathaudit.check.effects import unpacking_method
-from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write, compile_globs
+from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write
+from pathaudit.index.reads import matching
 from pathaudit.index.features import LISTED
 from pathaudit.index.syntax import parameters
 from pathaudit.results import Gap
@@ -133,7 +134,7 @@ def _grouped(candidates: Iterable[Candidate]) -> tuple[Subject, ...]:
 
 def find_entries(work: Work) -> tuple[ClassRef, ...]:
     """The served classes, drafts included, by file and name."""
-    files = filter(compile_globs(work.profile.models).match_file, work.tree.paths)
+    files = matching(work.profile.models, work.tree.paths)
     naming = work.tree.find(work.profile.entries.variable.encode(), files)
     return tuple(sorted({ref for found in work.run(SERVED, naming) for ref in found}))
 

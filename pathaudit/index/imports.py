@@ -18,26 +18,44 @@ _IMPORT = re.compile(
 _NAME = re.compile(rb"[\w.]+")
 
 
-def lead_to(tree: SourceTree, starts: Iterable[str], targets: frozenset[str]) -> frozenset[str]:
-    """Those of the files ``starts`` that are, or import at some remove, one of ``targets``."""
-    starts = list(starts)
-    importers: dict[str, set[str]] = {}
-    seen: set[str] = set()
-    pending = list(starts)
-    while pending:
-        file = pending.pop()
-        if file not in seen:
-            seen.add(file)
-            for imported in _imports(tree, file):
-                importers.setdefault(imported, set()).add(file)
-                pending.append(imported)
-    reached = set(targets)
-    pending = list(targets)
-    while pending:
-        fresh = importers.get(pending.pop(), set()) - reached
-        reached |= fresh
-        pending += fresh
-    return frozenset(file for file in starts if file in reached)
+class Imports:
+    """The imports of a tree, each file looked at once and only when it is asked about."""
+
+    def __init__(self, tree: SourceTree) -> None:
+        self._tree = tree
+        self._known: dict[str, frozenset[str]] = {}
+
+    def lead_to(self, starts: Iterable[str], targets: frozenset[str]) -> frozenset[str]:
+        """Those of the files ``starts`` that are, or import at some remove, one of ``targets``."""
+        starts = list(starts)
+        importers = self._importers(starts)
+        reached = set(targets)
+        pending = list(targets)
+        while pending:
+            fresh = importers.get(pending.pop(), set()) - reached
+            reached |= fresh
+            pending += fresh
+        return frozenset(file for file in starts if file in reached)
+
+    def _importers(self, starts: Iterable[str]) -> dict[str, set[str]]:
+        """Which files import a file, as far as one comes from ``starts``."""
+        importers: dict[str, set[str]] = {}
+        seen = set(starts)
+        pending = list(seen)
+        while pending:
+            file = pending.pop()
+            imported = self._imports(file)
+            for other in imported:
+                importers.setdefault(other, set()).add(file)
+            fresh = imported - seen
+            seen |= fresh
+            pending += fresh
+        return importers
+
+    def _imports(self, file: str) -> frozenset[str]:
+        if file not in self._known:
+            self._known[file] = frozenset(_imports(self._tree, file))
+        return self._known[file]
 
 
 def _imports(tree: SourceTree, file: str) -> Iterator[str]:
@@ -46,12 +64,12 @@ def _imports(tree: SourceTree, file: str) -> Iterator[str]:
         text = tree.read_once(file)
     except SourceError:
         return
-    for match in _IMPORT.finditer(text):
-        for dotted in _dotted(file, match):
-            parts = tree.here(dotted).split(".")
-            for depth in range(1, len(parts) + 1) if parts[0] == tree.package else ():
-                base = "/".join(parts[:depth])
-                yield from (x for x in (f"{base}.py", f"{base}/__init__.py") if x in tree)
+    names = {dotted for match in _IMPORT.finditer(text) for dotted in _dotted(file, match)}
+    for dotted in names:
+        parts = tree.here(dotted).split(".")
+        for depth in range(1, len(parts) + 1) if parts[0] == tree.package else ():
+            base = "/".join(parts[:depth])
+            yield from (x for x in (f"{base}.py", f"{base}/__init__.py") if x in tree)
 
 
 def _dotted(file: str, match: re.Match[bytes]) -> Iterator[str]:

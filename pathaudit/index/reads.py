@@ -104,5 +104,10 @@ def compile_globs(globs: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
 
 def search(tree: SourceTree, asked: Search) -> tuple[str, ...]:
     """The files that a search finds, in order."""
-    spec = compile_globs(asked.globs)
-    return tree.find(asked.text.encode(), (path for path in tree.paths if spec.match_file(path)))
+    return tree.find(asked.text.encode(), matching(asked.globs, tree.paths))
+
+
+@lru_cache(maxsize=64)
+def matching(globs: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the paths that match one of some globs, in order."""
+    return tuple(filter(compile_globs(globs).match_file, paths))

@@ -8,7 +8,7 @@ import msgspec
 from pathaudit.cache import Known, Record
 from pathaudit.cache.manifest import digest_of
 from pathaudit.index import Index, Outlines
-from pathaudit.index.imports import lead_to
+from pathaudit.index.imports import Imports
 from pathaudit.results import Gap
 from pathaudit.ruleset import AnyRule, Profile
 from pathaudit.sources import SourceTree
@@ -46,6 +46,7 @@ class Work:
         self.gaps: set[Gap] = set()
         self.focus = focus
         self._outlines = Outlines(tree)
+        self._imports = Imports(tree)
         self._known = known
         self._answers: dict[bytes, Record] = {}  # of this work: several rules ask the same
         self._crew = Crew(tree, profile, jobs)
@@ -65,37 +66,45 @@ class Work:
         Answers that depend on no file in focus are left out, if the stage judges.
         """
         narrowed = self.focus if stage.judges else frozenset[str]()
-        records = self._records(stage, self._leading(items, narrowed), rule)
+        records = self._records(stage, items, rule, narrowed)
         if narrowed:
             records = [x for x in records if not narrowed.isdisjoint(x.reads.files)]
         self.gaps.update(gap for record in records for gap in record.gaps)
         return [decode(stage, record) for record in records]
-
-    def _leading(self, items: Sequence[Item], narrowed: frozenset[str]) -> Sequence[Item]:
-        """The items that may lead to a file, by what they name and what that imports."""
-        if not narrowed:
-            return items
-        named = [_files_in(item) for item in items]
-        starts = sorted({file for files in named for file in files})
-        leading = lead_to(self.tree, starts, narrowed)
-        return [x for x, files in zip(items, named, strict=True) if not leading.isdisjoint(files)]
 
     def stop(self) -> None:
         """End what was started for this work."""
         self._crew.stop()
 
     def _records(
-        self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None
+        self,
+        stage: Stage[Item, Result],
+        items: Sequence[Item],
+        rule: AnyRule | None,
+        narrowed: frozenset[str],
     ) -> list[Record]:
-        keys = [self._key(stage, item, rule) for item in items]
+        """The answers for some items; if ``narrowed``, without some that depend on none of it."""
+        keys = self._keys(stage, items, rule)
         wanted = dict(zip(keys, items, strict=True))
         unknown = {key: item for key, item in wanted.items() if not self._recall(key)}
+        if narrowed:
+            unknown = self._leading(unknown, narrowed)
         fresh = self._compute(stage, list(unknown.values()), rule)
         for key, record in zip(unknown, fresh, strict=True):
             self._answers[key] = record
             if self._known is not None:
                 self._known.keep(key, record)
-        return [self._answers[key] for key in keys]
+        return [self._answers[key] for key in keys if key in self._answers]
+
+    def _leading(self, items: dict[bytes, Item], narrowed: frozenset[str]) -> dict[bytes, Item]:
+        """The items that may lead to a file: they did before, or what they name imports it."""
+        known = self._known
+        open_ = {key for key in items if known is None or not known.depended(key, narrowed)}
+        named = {key: _files_in(items[key]) for key in open_}
+        starts = {file for files in named.values() for file in files}
+        leading = self._imports.lead_to(starts, narrowed)
+        lost = {key for key, files in named.items() if leading.isdisjoint(files)}
+        return {key: item for key, item in items.items() if key not in lost}
 
     def _recall(self, key: bytes) -> bool:
         """Is an answer there, or kept from before and still true?"""
@@ -123,9 +132,11 @@ class Work:
         if self._progress is not None:
             self._progress(self._done, self._asked)
 
-    def _key(self, stage: Stage[Item, Result], item: Item, rule: AnyRule | None) -> bytes:
-        parts = (_ENCODER.encode(part) for part in (stage.name, item, rule))
-        return digest_of(self._basis, *parts)
+    def _keys(
+        self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None
+    ) -> list[bytes]:
+        asked = digest_of(self._basis, _ENCODER.encode((stage.name, rule)))
+        return [digest_of(asked, _ENCODER.encode(item)) for item in items]
 
     @cached_property
     def _basis(self) -> bytes:
