@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from pathaudit.check.answer import union_of
 from pathaudit.check.effects import unpacking_method
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write
-from pathaudit.index.reads import matching
 from pathaudit.index.features import LISTED
+from pathaudit.index.reads import matching
 from pathaudit.index.syntax import parameters
 from pathaudit.results import Gap
 from pathaudit.ruleset import AnyRule, CoversRule
