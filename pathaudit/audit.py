@@ -169,7 +169,7 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     tree = work.tree
     answers = [check_rule(work, rule, entry) for rule in rules.rules]
     whole = entry is None and not work.focus
-    accepted = apply_suppressions(work.index, rules, answers, whole=whole)
+    accepted = apply_suppressions(work.index, rules, answers, whole=whole, focus=work.focus)
     findings = sorted(with_controls(work, accepted), key=_place)
     entries = tuple(x for answer in answers for x in answer.entries)
     gaps = _gaps(work, answers, entries)
@@ -183,6 +183,19 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
         summary=_summary(tree, findings, entries, gaps),
         files=tuple(sorted(work.focus)),
         inert=_inert(rules, answers) if whole else (),
+    )
+
+
+def audit_nothing(rules: Ruleset) -> Report:
+    """The report on files of which none is in a tree: there was nothing to judge."""
+    return Report(
+        tool=f"pathaudit {__version__}",
+        source=Source(label="no tree", version=None),
+        rules=tuple(rule.id for rule in rules.rules),
+        findings=(),
+        entries=(),
+        gaps=(),
+        summary=Summary(**dict.fromkeys(Summary.__struct_fields__, 0)),
     )
 
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast, get_args
 import click
 
 from pathaudit.cli.output import Color
-from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from pathaudit.ruleset import Ruleset
-    from pathaudit.sources import SourceTree
+    from pathaudit.sources import Access, SourceTree
 
 FRAMEWORK = "sglang"
 RELEASES = "releases"  # the folder beside the answers that archives are unpacked to
@@ -103,10 +102,17 @@ def open_inputs(
 
 def open_tree(target: str | None, ruleset: "Ruleset", reach: Reach = NEAR) -> "SourceTree":
     """Open a source tree, to be audited with some rules; raises as ``open_inputs``."""
-    from pathaudit.cache import cache_path
-    from pathaudit.sources import Access, open_source
+    from pathaudit.sources import open_source
 
-    access = Access(
+    return open_source(target, ruleset.profile.package, access_to(ruleset, reach))
+
+
+def access_to(ruleset: "Ruleset", reach: Reach) -> "Access":
+    """How trees are reached that are to be audited with some rules."""
+    from pathaudit.cache import cache_path
+    from pathaudit.sources import Access
+
+    return Access(
         repository=reach.repo,
         overlay=reach.overlay,
         models=ruleset.profile.model_folder,
@@ -114,7 +120,6 @@ def open_tree(target: str | None, ruleset: "Ruleset", reach: Reach = NEAR) -> "S
         offline=reach.offline,
         tell=_say_nothing if reach.quiet else _say,
     )
-    return open_source(target, ruleset.profile.package, access)
 
 
 def _say(text: str) -> None:
@@ -125,25 +130,6 @@ def _say(text: str) -> None:
 
 def _say_nothing(_: str) -> None:
     return
-
-
-def open_targets(
-    targets: tuple[str, ...], ruleset: "Ruleset", reach: Reach = NEAR
-) -> "tuple[SourceTree, tuple[str, ...]]":
-    """Open a source tree, or that which some files belong to; the paths in it to ask about.
-
-    Raises ``SourceError`` or ``UsageError`` where that fails.
-    """
-    from pathaudit.sources import open_files
-
-    files = [target for target in targets if target.endswith(".py")]
-    if files and reach.overlay is not None:
-        raise UsageError("--with goes with a tree, not with files", "name the tree")
-    if files:
-        return open_files(files, ruleset.profile.package)
-    if len(targets) > 1:
-        raise UsageError(f"{targets[1]}: only one tree can be scanned", "or name its files")
-    return open_tree(targets[0] if targets else None, ruleset, reach), ()
 
 
 def load_rules(chosen: tuple[str, ...], own: tuple[str, ...]) -> "Ruleset":

@@ -12,7 +12,6 @@ from pathaudit.cli.options import (
     color_option,
     load_rules,
     means_options,
-    open_targets,
     output_option,
     own_rules_option,
     source_options,
@@ -20,10 +19,13 @@ from pathaudit.cli.options import (
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
 from pathaudit.cli.served import served_class
 from pathaudit.cli.status import Status
+from pathaudit.cli.targets import Asked, open_targets
 from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathaudit.audit import Means
     from pathaudit.results import EntryReport, Report
+    from pathaudit.ruleset import Ruleset
     from pathaudit.sources import SourceTree
 
 Format = Literal["text", "json"]
@@ -50,6 +52,7 @@ Examples:
   pathaudit scan --entry DeepseekV3ForCausalLM
   pathaudit scan --config path/to/config.json   the class that serves a model
   pathaudit scan sglang/srt/models/llama.py   what depends on a file
+  pathaudit scan --tree sglang==0.5.9 --with my_models my_models/own.py
   pathaudit scan --format json --output report.json
   pathaudit scan --fail-on never | less       look, and never fail
   pathaudit scan --rules ours --rule skipped-tap
@@ -73,6 +76,7 @@ Examples:
     show_default=True,
     help="The mildest severity that makes the exit status 1.",
 )
+@click.option("--tree", metavar="TREE", help="The tree that FILES belong to; others are left out.")
 @click.option("--strict", is_flag=True, help="Fail too on what could not be judged.")
 @click.option(
     "--format",
@@ -98,6 +102,7 @@ def scan(
     own: tuple[str, ...],
     entry: str | None,
     config: str | None,
+    tree: str | None,
     fail_on: FailOn,
     strict: bool,
     form: Format,
@@ -118,7 +123,6 @@ def scan(
     them are audited. A finding says where the path leaves, on which condition, and which
     layers it concerns; findings that are reachable and as severe as --fail-on fail the run.
     """
-    from pathaudit.audit import audit
     from pathaudit.cli.progress import means_of_work
 
     started = time.perf_counter()
@@ -128,18 +132,29 @@ def scan(
     if config is not None:
         entry = _only_entry(entry, served_class(config))
     ruleset = load_rules(chosen, own)
-    source, files = open_targets(targets, ruleset, reach._replace(quiet=quiet))
+    asked = open_targets(targets, tree, ruleset, reach._replace(quiet=quiet))
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
-        report = audit(source, ruleset, entry=entry, files=files, means=means)
-    report = known.use(report, source, whole=entry is None and not files)
+        report = _audited(asked, ruleset, entry, known, means)
 
     def render(out: TextIO) -> None:
         shown = Shown(verbose, entry is not None, color, started)
-        _render(source, report, out, shown if form == "text" else None)
+        _render(asked.tree, report, out, shown if form == "text" else None)
 
     if output is not None or not quiet:
         write_report(output, render)
     context.exit(Status.FINDINGS if _fails(report, fail_on, strict) else Status.CLEAN)
+
+
+def _audited(
+    asked: Asked, ruleset: "Ruleset", entry: str | None, known: Baselines, means: "Means"
+) -> "Report":
+    """The report on a tree or on files of it, with what a baseline accepts."""
+    from pathaudit.audit import audit, audit_nothing
+
+    if asked.tree is None:
+        return audit_nothing(ruleset)
+    report = audit(asked.tree, ruleset, entry=entry, files=asked.files, means=means)
+    return known.use(report, asked.tree, whole=entry is None and not asked.files)
 
 
 def _only_entry(entry: str | None, named: str) -> str:
@@ -148,12 +163,17 @@ def _only_entry(entry: str | None, named: str) -> str:
     return named
 
 
-def _render(source: "SourceTree", report: "Report", out: TextIO, shown: Shown | None) -> None:
+def _render(
+    source: "SourceTree | None", report: "Report", out: TextIO, shown: Shown | None
+) -> None:
     """Write the text with what is to be shown, or JSON, which has everything."""
     from pathaudit.reporters import json, text
 
     if shown is None:
         json.render(report, out)
+        return
+    if source is None:
+        out.write("No file of a tree that can be audited: nothing was judged\n")
         return
     text.render(
         report,

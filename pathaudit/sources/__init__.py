@@ -11,7 +11,7 @@ from msgspec import Struct
 from pathaudit.errors import SourceError
 from pathaudit.sources.forms import Form, form_of
 from pathaudit.sources.listing import printable, walk
-from pathaudit.sources.locate import find_files, find_holder, find_installed
+from pathaudit.sources.locate import find_holder, find_installed, find_tree_of
 from pathaudit.sources.tree import (
     MAX_FILE_BYTES,
     Files,
@@ -30,8 +30,8 @@ __all__ = [
     "SourceTree",
     "Span",
     "from_text",
-    "open_files",
     "open_source",
+    "open_tree_of",
     "split_lines",
 ]
 
@@ -64,7 +64,10 @@ def open_source(target: str | None, package: str, access: Access = NEAR) -> Sour
     package's name, or a requirement of a release. SourceError, with a hint, if it is not found or
     ambiguous; StoreError if what holds it is damaged.
     """
-    tree = _open(target, package, access)
+    return _with_overlay(_open(target, package, access), access)
+
+
+def _with_overlay(tree: SourceTree, access: Access) -> SourceTree:
     if access.overlay is None:
         return tree
     from pathaudit.sources.overlay import lay_over
@@ -104,16 +107,17 @@ def _keep(access: Access) -> Path:
     return access.keep
 
 
-def open_files(targets: Sequence[str], package: str) -> tuple[SourceTree, tuple[str, ...]]:
-    """Open the tree that some files belong to, and return it with their paths in it.
+def open_tree_of(files: Sequence[str], package: str, access: Access = NEAR) -> SourceTree | None:
+    """Open the tree that some files belong to; nothing if they belong to none.
 
-    SourceError if there is no such tree or more than one, or a file is not there.
+    SourceError if they belong to several; else as ``open_source``.
     """
-    holder, paths = find_files(targets, package)
+    holder = find_tree_of(files, package, access.models)
+    if holder is None:
+        return None
     below = os.path.relpath(holder)
     label = holder if below.startswith(os.pardir) else below
-    tree = _open_folder(holder, package, printable(label))
-    return tree, paths
+    return _with_overlay(_open_folder(holder, package, printable(label)), access)
 
 
 def _open_folder(holder: str, package: str, label: str) -> SourceTree:
@@ -121,5 +125,7 @@ def _open_folder(holder: str, package: str, label: str) -> SourceTree:
     paths = tuple(path for path, reason in listing if not reason)
     skipped = tuple((path, reason) for path, reason in listing if reason)
     files = Files(frozenset(paths), partial(read_file, holder))
-    tree = SourceTree(label, stated_version(holder, package), package, paths, skipped, files)
+    home = (os.path.join(os.path.abspath(holder), package), package)
+    version = stated_version(holder, package)
+    tree = SourceTree(label, version, package, paths, skipped, files, homes=(home,))
     return tree if tree.version else msgspec.structs.replace(tree, version=coded_version(tree))

@@ -85,7 +85,8 @@ class SourceTree(Struct, frozen=True, eq=False):
 
     ``label`` is the user's name for it. ``paths`` and ``skipped``, the paths left out with why,
     are sorted; each path starts with the package: ``sglang/srt/models/llama.py``. ``guests`` are
-    packages that were laid into it: their names, and the modules that they are here.
+    packages that were laid into it: their names, and the modules that they are here. ``homes``
+    are the folders on disk that it was read from, with what the paths below each begin with here.
     """
 
     label: str
@@ -95,6 +96,7 @@ class SourceTree(Struct, frozen=True, eq=False):
     skipped: tuple[tuple[str, str], ...]
     _files: Files
     guests: tuple[tuple[str, str], ...] = ()
+    homes: tuple[tuple[str, str], ...] = ()
 
     def __contains__(self, path: object) -> bool:
         return path in self._files.paths
@@ -105,6 +107,19 @@ class SourceTree(Struct, frozen=True, eq=False):
             if module == name or module.startswith(f"{name}."):
                 return place + module[len(name) :]
         return module
+
+    def paths_of(self, files: Iterable[str]) -> tuple[str, ...]:
+        """Return the paths that files on disk have in this tree; those of others are left out."""
+        named = (os.path.abspath(file) for file in files)
+        found = (path for name in named if (path := self._path_of(name)))
+        return tuple(sorted(set(found)))
+
+    def _path_of(self, file: str) -> str:
+        """The path of one file, also where it was left out of the tree: why is a gap then."""
+        for folder, place in self.homes:
+            if file.startswith(f"{folder}/") and file.endswith(".py"):
+                return place + file[len(folder) :].encode("utf-8", "backslashreplace").decode()
+        return ""
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; SourceError if it is unknown, unreadable or too large."""

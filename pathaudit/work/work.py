@@ -65,12 +65,18 @@ class Work:
 
         Answers that depend on no file in focus are left out, if the stage judges.
         """
+        return [answer for _, answer in self.pairs(stage, items, rule)]
+
+    def pairs(
+        self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None = None
+    ) -> list[tuple[Item, Result]]:
+        """As ``run``, each answer with its item: where a stage judges, some may be left out."""
         narrowed = self.focus if stage.judges else frozenset[str]()
-        records = self._records(stage, items, rule, narrowed)
+        found = self._records(stage, items, rule, narrowed)
         if narrowed:
-            records = [x for x in records if not narrowed.isdisjoint(x.reads.files)]
-        self.gaps.update(gap for record in records for gap in record.gaps)
-        return [decode(stage, record) for record in records]
+            found = [x for x in found if _concerns(stage, *x, narrowed)]
+        self.gaps.update(gap for _, record in found for gap in record.gaps)
+        return [(item, decode(stage, record)) for item, record in found]
 
     def stop(self) -> None:
         """End what was started for this work."""
@@ -82,7 +88,7 @@ class Work:
         items: Sequence[Item],
         rule: AnyRule | None,
         narrowed: frozenset[str],
-    ) -> list[Record]:
+    ) -> list[tuple[Item, Record]]:
         """The answers for some items; if ``narrowed``, without some that depend on none of it."""
         keys = self._keys(stage, items, rule)
         wanted = dict(zip(keys, items, strict=True))
@@ -94,7 +100,8 @@ class Work:
             self._answers[key] = record
             if self._known is not None:
                 self._known.keep(key, record)
-        return [self._answers[key] for key in keys if key in self._answers]
+        pairs = zip(items, keys, strict=True)
+        return [(item, self._answers[key]) for item, key in pairs if key in self._answers]
 
     def _leading(self, items: dict[bytes, Item], narrowed: frozenset[str]) -> dict[bytes, Item]:
         """The items that may lead to a file: they did before, or what they name imports it."""
@@ -141,6 +148,12 @@ class Work:
     @cached_property
     def _basis(self) -> bytes:
         return _ENCODER.encode((self.profile, self.tree.package, self.tree.guests))
+
+
+def _concerns(
+    stage: Stage[Item, Result], item: Item, record: Record, files: frozenset[str]
+) -> bool:
+    return not (files.isdisjoint(record.reads.files) and files.isdisjoint(stage.about(item)))
 
 
 def _files_in(item: object) -> frozenset[str]:
