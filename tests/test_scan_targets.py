@@ -114,6 +114,8 @@ def test_none_of_the_files_is_of_a_tree(tree: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == "No file of a tree that can be audited: nothing was judged\n"
     assert report("scan", tree / "setup.py").source.label == "no tree"
+    (tree / "tool").write_text("#!/usr/bin/env python3\n")
+    assert run("scan", tree / "tool").stdout == result.stdout
 
 
 def test_all_files_are_the_whole_tree(tree: Path) -> None:

@@ -27,7 +27,7 @@ REACHED_DEPTH = 4
 class Subject(Struct, frozen=True, eq=False):
     """One method to execute, for one set of stores; classes that share the answer share it.
 
-    ``method`` is the entry method's name, ``homes`` are the files of the served classes. ``dormant``
+    ``method`` is the entry method's name, ``homes`` the files of the served classes. ``dormant``
     where no setter exists. ``unpacking`` is a served class's method that takes a pair apart then.
     """
 

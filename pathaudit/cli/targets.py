@@ -72,7 +72,7 @@ def _is_below(file: str, folder: str) -> bool:
 def _are_files(targets: tuple[str, ...]) -> bool:
     """Are these files, as a hook names them: of any kind, and some perhaps gone by now?"""
     if not any(map(_is_source, targets)):
-        return bool(targets) and all(map(_is_other_file, targets))
+        return bool(targets) and all(map(_is_script, targets))
     lost = next((name for name in targets if not os.path.isfile(name)), None)
     if lost is None:
         return True
@@ -86,8 +86,9 @@ def _is_source(target: str) -> bool:
     return target.endswith(".py") and not os.path.isdir(target)
 
 
-def _is_other_file(target: str) -> bool:
-    """Is this a file, such as a script or a stub, that no tree can be read from?"""
-    from pathaudit.sources.forms import ARCHIVES
-
-    return os.path.isfile(target) and not target.lower().endswith(ARCHIVES)
+def _is_script(target: str) -> bool:
+    """Is this a file of another name that runs as a script, as a hook for Python takes for one?"""
+    if not os.path.isfile(target):
+        return False
+    with open(target, "rb") as file:
+        return file.read(2) == b"#!"
