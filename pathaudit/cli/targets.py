@@ -88,7 +88,8 @@ def _is_source(target: str) -> bool:
 
 def _is_script(target: str) -> bool:
     """Is this a file of another name that runs as a script, as a hook for Python takes for one?"""
-    if not os.path.isfile(target):
+    try:
+        with open(target, "rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
         return False
-    with open(target, "rb") as file:
-        return file.read(2) == b"#!"
