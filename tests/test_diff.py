@@ -14,6 +14,7 @@ from pathaudit.diff.matching import Mark, match
 from pathaudit.diff.naming import Naming, Owner, find_names
 from pathaudit.errors import UsageError
 from pathaudit.reporters import changes, markdown
+from pathaudit.reporters.markdown_text import escaped
 from pathaudit.reporters import json as json_reporter
 from pathaudit.results import Severity, Verdict
 from pathaudit.results.versions import Basis, Ending, Origin, ReportDiff, fails_newly
@@ -284,7 +285,7 @@ def test_an_event_lost_where_no_rule_looks_is_told() -> None:
 def test_markdown_escapes_what_the_code_says() -> None:
     evil = "x|y`z @all <b>[l](http://e)"
     found = versions.version()
-    assert markdown.escaped(evil) == ("x\\|y\\`z &#64;all &lt;b&gt;\\[l\\]\\(http&#58;//e\\)")
+    assert escaped(evil) == ("x\\|y\\`z `@`all &lt;b&gt;\\[l\\]\\(http&#58;//e\\)")
     out = io.StringIO()
     markdown.render(compare(found, found), out)
     assert out.getvalue().startswith("### pathaudit: ")

@@ -1,11 +1,12 @@
 """``pathaudit diff``: what does this upgrade break?"""
 
 import time
-from typing import TYPE_CHECKING, Literal, TextIO, get_args
+from typing import TYPE_CHECKING, TextIO, get_args
 
 import click
 
 from pathaudit.cli.excerpts import excerpts
+from pathaudit.cli.forms import DiffForm, FailOn, Told, render_diff
 from pathaudit.cli.options import (
     Reach,
     color_option,
@@ -17,14 +18,12 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.places import locator, source_root_option
 from pathaudit.cli.status import Status
 
 if TYPE_CHECKING:
     from pathaudit.results.versions import ReportDiff
     from pathaudit.sources import SourceTree
-
-Format = Literal["text", "json", "markdown"]
-FailOn = Literal["error", "warning", "note", "never"]
 
 EXAMPLES = """
 \b
@@ -55,12 +54,13 @@ Examples:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(get_args(Format)),
+    type=click.Choice(get_args(DiffForm)),
     default="text",
     show_default=True,
     help="The form of the report.",
 )
 @output_option("report")
+@source_root_option
 @source_options
 @means_options
 @click.option("--verbose", is_flag=True, help="List all of everything, also what is unchanged.")
@@ -77,8 +77,9 @@ def diff(
     entry: str | None,
     fail_on: FailOn,
     strict: bool,
-    form: Format,
+    form: DiffForm,
     output: str | None,
+    source_root: str | None,
     verbose: bool,
     quiet: bool,
     color: Color,
@@ -101,6 +102,7 @@ def diff(
         check_output(output)
     ruleset = load_rules(chosen, own)
     trees = [open_tree(target, ruleset, reach._replace(quiet=quiet)) for target in (old, new)]
+    told = Told(ruleset, locator(trees[1], source_root))
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         from pathaudit.audit import survey
         from pathaudit.diff import Version, compare
@@ -112,17 +114,11 @@ def diff(
         if form == "text":
             _render_text(answer, now.tree, out, verbose, color, time.perf_counter() - started)
         else:
-            _render(answer, out, form)
+            render_diff(form, answer, out, told)
 
     if output is not None or not quiet:
         write_report(output, render)
     context.exit(Status.FINDINGS if _fails(answer, fail_on, strict) else Status.CLEAN)
-
-
-def _render(answer: "ReportDiff", out: TextIO, form: Format) -> None:
-    from pathaudit.reporters import json, markdown
-
-    (json if form == "json" else markdown).render(answer, out)
 
 
 def _render_text(

@@ -1,12 +1,13 @@
 """``pathaudit scan``: which paths break a rule?"""
 
 import time
-from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, get_args
+from typing import TYPE_CHECKING, NamedTuple, TextIO, get_args
 
 import click
 
 from pathaudit.cli.baselines import Baselines, baseline_options
 from pathaudit.cli.excerpts import excerpts
+from pathaudit.cli.forms import FailOn, Form, Told, render_report
 from pathaudit.cli.options import (
     Reach,
     color_option,
@@ -17,6 +18,7 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.places import locator, source_root_option
 from pathaudit.cli.served import served_class
 from pathaudit.cli.status import Status
 from pathaudit.cli.targets import Asked, open_targets
@@ -27,9 +29,6 @@ if TYPE_CHECKING:
     from pathaudit.results import EntryReport, Report
     from pathaudit.ruleset import Ruleset
     from pathaudit.sources import SourceTree
-
-Format = Literal["text", "json"]
-FailOn = Literal["error", "warning", "note", "never"]
 
 
 class Shown(NamedTuple):
@@ -54,6 +53,7 @@ Examples:
   pathaudit scan sglang/srt/models/llama.py   what depends on a file
   pathaudit scan --tree sglang==0.5.9 --with my_models my_models/own.py
   pathaudit scan --format json --output report.json
+  pathaudit scan fork --format sarif --output pathaudit.sarif
   pathaudit scan --fail-on never | less       look, and never fail
   pathaudit scan --rules ours --rule skipped-tap
 """
@@ -81,12 +81,13 @@ Examples:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(get_args(Format)),
+    type=click.Choice(get_args(Form)),
     default="text",
     show_default=True,
     help="The form of the report.",
 )
 @output_option("report")
+@source_root_option
 @source_options
 @means_options
 @baseline_options
@@ -105,8 +106,9 @@ def scan(
     tree: str | None,
     fail_on: FailOn,
     strict: bool,
-    form: Format,
+    form: Form,
     output: str | None,
+    source_root: str | None,
     known: Baselines,
     verbose: bool,
     quiet: bool,
@@ -133,12 +135,15 @@ def scan(
         entry = _only_entry(entry, served_class(config))
     ruleset = load_rules(chosen, own)
     asked = open_targets(targets, tree, ruleset, reach._replace(quiet=quiet))
+    told = Told(ruleset, locator(asked.tree, source_root), fail_on, strict)
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         report = _audited(asked, ruleset, entry, known, means)
 
     def render(out: TextIO) -> None:
-        shown = Shown(verbose, entry is not None, color, started)
-        _render(asked.tree, report, out, shown if form == "text" else None)
+        if form == "text":
+            _render(asked.tree, report, out, Shown(verbose, entry is not None, color, started))
+        else:
+            render_report(form, report, out, told)
 
     if output is not None or not quiet:
         write_report(output, render)
@@ -163,15 +168,10 @@ def _only_entry(entry: str | None, named: str) -> str:
     return named
 
 
-def _render(
-    source: "SourceTree | None", report: "Report", out: TextIO, shown: Shown | None
-) -> None:
-    """Write the text with what is to be shown, or JSON, which has everything."""
-    from pathaudit.reporters import json, text
+def _render(source: "SourceTree | None", report: "Report", out: TextIO, shown: Shown) -> None:
+    """Write the text with what is to be shown."""
+    from pathaudit.reporters import text
 
-    if shown is None:
-        json.render(report, out)
-        return
     if source is None:
         out.write("No file of a tree that can be audited: nothing was judged\n")
         return

@@ -54,8 +54,8 @@ def block_lines(block: Block, page: Page, told: frozenset[str]) -> Iterator[Line
             yield from _places(block.findings[1:], page, first.condition)
         return
     if block.form in ("list", "gathered"):
-        attributes = [_attributes(finding, page, told) for finding in block.findings]
-        common = [item for item in attributes[0] if all(item in other for other in attributes[1:])]
+        known = [attributes(finding, told, page.verbose) for finding in block.findings]
+        common = [item for item in known[0] if all(item in other for other in known[1:])]
         yield from _attribute_lines(common, 2, page)
         yield (("", f"  at {counted(count, 'place')}:"),)
     if gathered:
@@ -96,7 +96,7 @@ def _diagnostic(finding: Finding, page: Page, told: frozenset[str]) -> Iterator[
         yield from source
         if source:
             yield blank
-    yield from _attribute_lines(_attributes(finding, page, told), gutter + 1, page)
+    yield from _attribute_lines(attributes(finding, told, page.verbose), gutter + 1, page)
 
 
 def marked_spots(finding: Finding, verbose: bool) -> dict[Spot, str]:
@@ -123,8 +123,13 @@ def _outcome(step: Step) -> str:
     return "taken" if step.taken else "not taken"
 
 
-def _attributes(finding: Finding, page: Page, told: frozenset[str]) -> list[tuple[str, str]]:
-    """What is known of a finding beside its source, as key and text, in the order shown."""
+def attributes(
+    finding: Finding, told: frozenset[str] = frozenset(), verbose: bool = False
+) -> list[tuple[str, str]]:
+    """What is known of a finding beside its source, as key and text, in the order shown.
+
+    ``told`` are texts that were given before. A space that is not to be broken is ``GLUE``.
+    """
     items = [
         ("suppressed", visible(finding.suppressed or "no reason given")),
         ("reach", REACHES[finding.reach]),
@@ -133,11 +138,11 @@ def _attributes(finding: Finding, page: Page, told: frozenset[str]) -> list[tupl
         ("when", condition_text(finding.condition)),
         ("layers", visible(finding.layers)),
         ("example", _witness(finding.witness)),
-        ("steps", _hidden_steps(finding, page.verbose)),
-        *(("also when", text) for text in _other_paths(finding, page.verbose)),
+        ("steps", _hidden_steps(finding, verbose)),
+        *(("also when", text) for text in _other_paths(finding, verbose)),
         *(("compare", _sibling(sibling)) for sibling in finding.siblings),
         ("enabled by", ", ".join(map(visible, finding.controls))),
-        ("for", _audience(finding, page.verbose)),
+        ("for", _audience(finding, verbose)),
         ("effect", visible(finding.effect)),
         ("why", prose(finding.why, told)),
         ("fix", prose(finding.fix, told)),

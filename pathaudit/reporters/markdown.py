@@ -1,15 +1,10 @@
-"""What changed between two versions, as Markdown for a comment on a pull request.
+"""What changed between two versions, as Markdown for a comment on a pull request."""
 
-All that comes from the audited code stands in code spans or is escaped, so that it can neither
-form a table, nor mention anybody, nor be HTML.
-"""
-
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from pathaudit.reporters.changes import unexplained
-from pathaudit.reporters.escaping import visible
+from pathaudit.reporters.markdown_text import MARKER, cell, cells, code, escaped
 from pathaudit.reporters.phrases import counted, word_of
 from pathaudit.reporters.timeline import cell_of
 from pathaudit.results import Finding, Severity, Source, fails
@@ -33,8 +28,8 @@ def render_history(history: History, out: TextIO) -> None:
 
 
 def _rows(history: History) -> Iterator[str]:
-    columns = ("version", *map(_code, history.rules), "entries", "gaps")
-    labels = [_code(row.source.version or row.source.label) for row in history.rows]
+    columns = ("version", *map(cell, history.rules), "entries", "gaps")
+    labels = [cell(row.source.version or row.source.label) for row in history.rows]
     rows = [
         (label, *map(cell_of, row.counts), str(row.entries), str(row.gaps))
         for label, row in zip(labels, history.rows, strict=True)
@@ -44,21 +39,21 @@ def _rows(history: History) -> Iterator[str]:
 
 def _story(trace: Trace) -> Iterator[str]:
     rows = [
-        (_code(x.source.version or x.source.label), x.state, _codes(x.places))
-        for x in trace.moments
+        (cell(x.source.version or x.source.label), x.state, cells(x.places)) for x in trace.moments
     ]
-    heading = f"{_code(trace.rule)} of {_code(trace.entry)}"
+    heading = f"{code(trace.rule)} of {code(trace.entry)}"
     yield from _table(heading, ("version", "state", "places"), rows)
     for turn in trace.turns:
         before, after = (x.source.version or x.source.label for x in (turn.before, turn.after))
         states = f"{turn.before.state} → {turn.after.state}"
-        yield f"- {turn.change} after {_code(before)}, in {_code(after)}: {states}"
+        yield f"- {turn.change} after {code(before)}, in {code(after)}: {states}"
         for commit in turn.bisection.first if turn.bisection else ():
-            yield f"  - {_code(commit.id[:12])} {commit.date} {escaped(commit.subject)}"
+            yield f"  - {code(commit.id[:12])} {commit.date} {escaped(commit.subject)}"
 
 
 def _lines(diff: ReportDiff) -> Iterator[str]:
     counts = diff.summary
+    yield MARKER
     yield f"### pathaudit: {_source(diff.old)} → {_source(diff.new)}"
     yield ""
     yield (
@@ -71,7 +66,7 @@ def _lines(diff: ReportDiff) -> Iterator[str]:
     yield from _table("Added", found, [_finding(x.finding) for x in diff.added])
     yield from _table("Changed", found, [(*_finding(x.new)[:4], _changes(x)) for x in diff.changed])
     unknown = [
-        (_code(x.rule), _code(f"{x.file}:{x.line}"), _code(x.entry), escaped(x.reason))
+        (cell(x.rule), cell(f"{x.file}:{x.line}"), cell(x.entry), escaped(x.reason))
         for x in diff.undecided
     ]
     yield from _table("Can no longer be decided", ("rule", "place", "method", "why"), unknown)
@@ -80,13 +75,13 @@ def _lines(diff: ReportDiff) -> Iterator[str]:
     dropped = [(*_finding(x.finding)[:4], escaped(f"{x.ending}: {x.remark}")) for x in diff.dropped]
     yield from _table("No longer there, and not fixed", found, dropped)
     lost = [
-        (_code(x.event), _code(_at(x.new)), _code(x.new.symbol), _codes(x.evidence))
+        (cell(x.event), cell(_at(x.new)), cell(x.new.symbol), cells(x.evidence))
         for x in unexplained(diff)
     ]
     yield from _table("Lost an event", ("event", "place", "method", "was at"), lost)
     ways = ("", "place", "method", "layers", "events")
     yield from _table("Ways to run layers", ways, [_variant(x) for x in diff.variants])
-    entries = [(x.change, _code(x.file), _code(x.entry), _code(x.was)) for x in diff.entries]
+    entries = [(x.change, cell(x.file), cell(x.entry), cell(x.was)) for x in diff.entries]
     yield from _table("Methods that run layers", ("", "file", "method", "was"), entries)
     same = [(*_finding(x.new)[:4], escaped(x.remark)) for x in diff.unchanged]
     yield from _table("Unchanged", found, same, folded=True)
@@ -123,7 +118,7 @@ def _finding(finding: Finding) -> tuple[str, str, str, str, str]:
     word = word_of(finding)
     reach = "" if finding.reach == "reachable" else f" ({finding.reach})"
     what = escaped(finding.message) + reach
-    return word, _code(finding.rule), _code(place), _code(finding.symbol), what
+    return word, cell(finding.rule), cell(place), cell(finding.symbol), what
 
 
 def _changes(kept: Kept) -> str:
@@ -139,10 +134,10 @@ def _variant(change: VariantChange) -> tuple[str, str, str, str, str]:
     layers = _layers(shown)
     if change.change == "changed" and change.old is not None:
         layers += f", was {_layers(change.old)}"
-    handed = f" to {_code(shown.callee)}" if shown.callee else ""
-    place = _code(_at(shown))
-    events = _codes(use.event for use in shown.events)
-    return f"{change.change}: {shown.kind}{handed}", place, _code(shown.symbol), layers, events
+    handed = f" to {cell(shown.callee)}" if shown.callee else ""
+    place = cell(_at(shown))
+    events = cells(use.event for use in shown.events)
+    return f"{change.change}: {shown.kind}{handed}", place, cell(shown.symbol), layers, events
 
 
 def _at(variant: Variant) -> str:
@@ -150,31 +145,9 @@ def _at(variant: Variant) -> str:
 
 
 def _layers(variant: Variant) -> str:
-    return _code(" or ".join(variant.layers))
+    return cell(" or ".join(variant.layers))
 
 
 def _source(source: Source) -> str:
-    version = f" ({_code(source.version)})" if source.version else ""
-    return _code(source.label) + version
-
-
-def _codes(texts: Iterable[str]) -> str:
-    return ", ".join(_code(text) for text in texts)
-
-
-def _code(text: str) -> str:
-    """A code span; its fence is longer than any in the text, and it ends no cell of a table."""
-    if not text:
-        return ""
-    shown = visible(text).replace("|", "\\|")
-    runs = re.findall(r"`+", shown)
-    fence = "`" * (max(map(len, runs), default=0) + 1)
-    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return f"{fence}{pad}{shown}{pad}{fence}"
-
-
-def escaped(text: str) -> str:
-    """Plain text: nothing in it is markup, a link, an image, HTML or a mention."""
-    shown = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    shown = re.sub(r"([\\`*_{}\[\]()#+!|~])", r"\\\1", shown)
-    return shown.replace("@", "&#64;").replace("://", "&#58;//")
+    version = f" ({code(source.version)})" if source.version else ""
+    return code(source.label) + version

@@ -125,7 +125,6 @@ def _open_folder(holder: str, package: str, label: str) -> SourceTree:
     paths = tuple(path for path, reason in listing if not reason)
     skipped = tuple((path, reason) for path, reason in listing if reason)
     files = Files(frozenset(paths), partial(read_file, holder))
-    home = (os.path.join(os.path.abspath(holder), package), package)
     version = stated_version(holder, package)
-    tree = SourceTree(label, version, package, paths, skipped, files, homes=(home,))
+    tree = SourceTree(label, version, package, paths, skipped, files, home=os.path.abspath(holder))
     return tree if tree.version else msgspec.structs.replace(tree, version=coded_version(tree))

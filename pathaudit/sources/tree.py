@@ -85,8 +85,11 @@ class SourceTree(Struct, frozen=True, eq=False):
 
     ``label`` is the user's name for it. ``paths`` and ``skipped``, the paths left out with why,
     are sorted; each path starts with the package: ``sglang/srt/models/llama.py``. ``guests`` are
-    packages that were laid into it: their names, and the modules that they are here. ``homes``
-    are the folders on disk that it was read from, with what the paths below each begin with here.
+    packages that were laid into it: their names, and the modules that they are here.
+
+    ``home`` is the folder that holds the package: of a folder its absolute path, of a revision the
+    path in the repository, else nothing. ``elsewhere`` are the files that are not there: their
+    paths here and in the file system.
     """
 
     label: str
@@ -96,7 +99,8 @@ class SourceTree(Struct, frozen=True, eq=False):
     skipped: tuple[tuple[str, str], ...]
     _files: Files
     guests: tuple[tuple[str, str], ...] = ()
-    homes: tuple[tuple[str, str], ...] = ()
+    home: str = ""
+    elsewhere: tuple[tuple[str, str], ...] = ()
 
     def __contains__(self, path: object) -> bool:
         return path in self._files.paths
@@ -109,17 +113,21 @@ class SourceTree(Struct, frozen=True, eq=False):
         return module
 
     def paths_of(self, files: Iterable[str]) -> tuple[str, ...]:
-        """Return the paths that files on disk have in this tree; those of others are left out."""
-        named = (os.path.abspath(file) for file in files)
-        found = (path for name in named if (path := self._path_of(name)))
-        return tuple(sorted(set(found)))
+        """Return the paths that Python files on disk have in this tree; others are left out.
 
-    def _path_of(self, file: str) -> str:
-        """The path of one file, also where it was left out of the tree: why is a gap then."""
-        for folder, place in self.homes:
-            if file.startswith(f"{folder}/") and file.endswith(".py"):
-                return place + file[len(folder) :].encode("utf-8", "backslashreplace").decode()
-        return ""
+        A file that the tree leaves out has one, too: its gap says why.
+        """
+        laid = {place: path for path, place in self.elsewhere}
+        named = (os.path.abspath(file) for file in files if file.endswith(".py"))
+        found = (laid.get(name) or self._path_below(name) for name in named)
+        return tuple(sorted({path for path in found if path}))
+
+    def _path_below(self, file: str) -> str:
+        inside = os.path.join(self.home, self.package, "")
+        if not os.path.isabs(inside) or not file.startswith(inside):
+            return ""
+        path = file[len(inside) - len(self.package) - 1 :]
+        return path.encode("utf-8", "backslashreplace").decode()
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; SourceError if it is unknown, unreadable or too large."""
