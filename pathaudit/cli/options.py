@@ -104,11 +104,11 @@ def open_tree(target: str | None, ruleset: "Ruleset", reach: Reach = NEAR) -> "S
     """Open a source tree, to be audited with some rules; raises as ``open_inputs``."""
     from pathaudit.sources import open_source
 
-    return open_source(target, ruleset.profile.package, access_to(ruleset, reach))
+    return open_source(target, ruleset.profile.package, access_of(ruleset, reach))
 
 
-def access_to(ruleset: "Ruleset", reach: Reach) -> "Access":
-    """How trees are reached that are to be audited with some rules."""
+def access_of(ruleset: "Ruleset", reach: Reach = NEAR) -> "Access":
+    """How trees are got at, as the options say."""
     from pathaudit.cache import cache_path
     from pathaudit.sources import Access
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 from click.core import ParameterSource
 
-from pathaudit.cli.options import Reach, access_to, open_tree
+from pathaudit.cli.options import Reach, access_of, open_tree
 from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _tree_of(
     from pathaudit.sources import open_tree_of
 
     if named is None:
-        tree = open_tree_of(files, ruleset.profile.package, access_to(ruleset, reach))
+        tree = open_tree_of(files, ruleset.profile.package, access_of(ruleset, reach))
         if tree is not None:
             return tree
     folders = [name for name in (named, reach.overlay) if name and os.path.isdir(name)]

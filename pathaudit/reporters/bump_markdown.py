@@ -1,0 +1,280 @@
+"""What a change of dependencies brings, as Markdown for a comment on a pull request.
+
+The answer, the pins and what was not audited come first, then what got worse with the lines of
+both versions, then all else behind a click. What exceeds the limit of a comment is left out whole.
+"""
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TextIO
+
+from msgspec import Struct
+
+from pathaudit.reporters import markdown
+from pathaudit.reporters.bumps import (
+    aim_text,
+    dedented,
+    is_gap,
+    remarks_of,
+    sign_of,
+    summary_of,
+    unchanged_text,
+)
+from pathaudit.reporters.markdown_text import cell, code, escaped, in_html, with_code
+from pathaudit.reporters.phrases import counted, word_of
+from pathaudit.results import Finding, Severity, fails
+from pathaudit.results.bumps import (
+    Arrival,
+    BumpReport,
+    Comparison,
+    PinChange,
+    Regression,
+    pin_place,
+)
+from pathaudit.results.versions import Added, Origin
+
+MARKER = "<!-- pathaudit-bump -->"  # by which a comment is found again and replaced
+LIMIT = 65_536  # characters of a comment on GitHub
+_RESERVE = 300  # for what is said of the rest
+_PINS = 50
+_ODD = 20
+_LONGEST = 300  # characters of one line of code
+
+
+class _Part(Struct, frozen=True):
+    """Lines that are shown together or not at all, and what they are about."""
+
+    about: str
+    lines: tuple[str, ...]
+
+
+def render(report: BumpReport, out: TextIO, *, limit: int = LIMIT) -> None:
+    """Write what a change of dependencies brings to ``out``, in at most ``limit`` bytes."""
+    head = [MARKER, *_head(report)]
+    room = limit - _size(head) - _RESERVE
+    left: list[str] = []
+    shown: list[str] = []
+    for part in _parts(report):
+        room -= _size(part.lines)
+        if room < 0:
+            left.append(part.about)
+            room += _size(part.lines)
+        else:
+            shown += part.lines
+    lines = [*head, *shown, *_left(left)]
+    encoding = out.encoding or "utf-8"
+    text = "\n".join(lines).rstrip("\n") + "\n"
+    out.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def _size(lines: Sequence[str]) -> int:
+    return sum(len(line.encode("utf-8", "backslashreplace")) + 1 for line in lines)
+
+
+def _left(about: Sequence[str]) -> Iterator[str]:
+    if about:
+        yield ""
+        number = counted(len(about), "part")
+        yield f"**{number} left out, to fit into a comment;** `--format json` has all."
+
+
+# ---- the answer, and the pins -------------------------------------------------------------------
+
+
+def _head(report: BumpReport) -> Iterator[str]:
+    pairs = [f"{_version(x)[0]} → {_version(x)[1]}" for x in report.comparisons]
+    title = ", ".join(pairs[:3]) if pairs else escaped(summary_of(report)[1])
+    yield f"### pathaudit: {escaped(report.package)} {title}"
+    yield ""
+    yield f"**{escaped(_answer(report))}** From {code(report.base)} to {code(report.head)}."
+    yield ""
+    yield from _changes(report.changes)
+    yield from _warnings(report)
+
+
+def _version(item: Comparison) -> tuple[str, str]:
+    diff = item.diff
+    return code(diff.old.version or item.old), code(diff.new.version or item.new)
+
+
+def _answer(report: BumpReport) -> str:
+    worse = sum(len(list(_failing(item))) for item in report.comparisons)
+    worse += sum(len(_errors(item)) for item in report.arrivals if item.fails)
+    text = summary_of(report)[1] + (f": {counted(worse, 'new error')}" if worse else "")
+    return f"{text}."
+
+
+def _failing(item: Comparison) -> Iterator[Finding]:
+    """What fails a scan of the new version, and did not fail one of the old version."""
+    diff = item.diff
+    found = [x.finding for x in diff.added]
+    found += [x.new for x in diff.changed if not fails(x.old, Severity.ERROR)]
+    yield from (finding for finding in found if fails(finding, Severity.ERROR))
+
+
+def _changes(changes: Sequence[PinChange]) -> Iterator[str]:
+    if not changes:
+        return
+    yield "| pin | | was | is |"
+    yield "| --- | --- | --- | --- |"
+    for item in changes[:_PINS]:
+        shown = item.new or item.old
+        if shown is not None:
+            was, now = (cell(aim_text(aim)) if aim else "" for aim in (item.old, item.new))
+            fields = f" {', '.join(item.fields)}" if item.change == "same" else ""
+            change = f"same version; other{fields}" if fields else item.change
+            yield f"| {cell(pin_place(shown.pin))} | {change} | {was} | {now} |"
+    yield ""
+    if len(changes) > _PINS:
+        yield f"and {len(changes) - _PINS} more pins"
+        yield ""
+    remarks = [(item, text) for item in changes[:_PINS] for text in remarks_of(item)]
+    for item, text in remarks:
+        shown = item.new or item.old
+        if shown is not None:
+            yield f"- {code(pin_place(shown.pin))} {escaped(text)}"
+    if remarks:
+        yield ""
+
+
+def _warnings(report: BumpReport) -> Iterator[str]:
+    """What nobody should overlook, as alerts."""
+    if report.unfetched:
+        yield "> [!CAUTION]"
+        yield "> **Not audited, because it could not be had:**"
+        for missing in report.unfetched[:_ODD]:
+            tree = f"{code(missing.tree)} " if missing.tree else ""
+            yield f"> - {tree}for {_codes(missing.pins[:_ODD])}: {escaped(missing.reason)}"
+        yield ""
+    for item in report.disagreements:
+        yield "> [!WARNING]"
+        yield f"> **Pins that disagree {item.when} the change:**"
+        for pin in item.pins[:_ODD]:
+            yield f"> - {code(pin_place(pin))} {code(pin.text)}"
+        yield ""
+    if report.gaps:
+        yield "> [!WARNING]"
+        yield "> **Dependency files that could not be read:**"
+        for gap in report.gaps[:_ODD]:
+            yield f"> - {code(f'{gap.file}:{gap.line}')} {escaped(gap.message)}"
+        yield ""
+
+
+def _codes(texts: Iterable[str]) -> str:
+    return ", ".join(code(text) for text in texts)
+
+
+# ---- the versions -------------------------------------------------------------------------------
+
+
+def _parts(report: BumpReport) -> Iterator[_Part]:
+    for item in report.comparisons:
+        yield from _worse(item)
+    for arrival in report.arrivals:
+        yield _alone(arrival)
+    for item in report.comparisons:
+        yield _Part("all that changed", tuple(_whole(item)))
+
+
+def _worse(item: Comparison) -> Iterator[_Part]:
+    """What got worse in known code, with the lines of both versions; those that fail come first."""
+    known = {x.fingerprint: x for x in item.regressions}
+    groups: dict[tuple[str, ...], list[Added]] = {}
+    for added in item.diff.added:
+        finding = added.finding
+        if added.origin is Origin.CHANGED and finding.fingerprint in known:
+            key = (finding.rule, finding.symbol, finding.message, word_of(finding))
+            groups.setdefault(key, []).append(added)
+    ordered = sorted(groups.values(), key=lambda group: not _fails(group))
+    if ordered:
+        old, new = _version(item)
+        yield _Part("a heading", (f"#### Worse in {new} than in {old}", ""))
+    for group in ordered:
+        yield _Part("a finding", tuple(_group(group, known, item, folded=not _fails(group))))
+
+
+def _fails(group: Sequence[Added]) -> bool:
+    return fails(group[0].finding, Severity.ERROR, strict=True)
+
+
+def _group(
+    group: Sequence[Added], known: dict[str, Regression], item: Comparison, *, folded: bool
+) -> Iterator[str]:
+    """Findings of one method with one message."""
+    first = group[0].finding
+    old, new = _version(item)
+    if folded:
+        what = in_html(first.message)
+        yield f"<details><summary>{word_of(first)} [{in_html(first.rule)}]: {what}</summary>"
+        yield ""
+    title = f"{code(first.rule)} in {code(first.symbol)}"
+    yield f"**{word_of(first)}** {title}: {escaped(first.message)}"
+    yield ""
+    for added in group:
+        regression = known[added.finding.fingerprint]
+        was = code(f"{regression.old_file}:{regression.old_line}")
+        place = code(f"{added.finding.file}:{added.finding.line}")
+        yield f"{old} {was} → {new} {place}{unchanged_text(regression)}"
+        yield ""
+        yield from _code_block(regression)
+        yield ""
+    yield from _prose(first)
+    if folded:
+        yield "</details>"
+        yield ""
+
+
+def _prose(finding: Finding) -> Iterator[str]:
+    served = f" Served as {_codes(finding.entries[:5])}." if finding.entries else ""
+    effect = f" {escaped(finding.effect)}." if finding.effect else ""
+    yield f"{with_code(_folded(finding.fix))}{effect}{served}"
+    yield ""
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _code_block(item: Regression) -> Iterator[str]:
+    """The lines of both versions with their numbers, as a patch; ``>`` marks the finding's."""
+    texts = dedented(item.lines)
+    longest = max((len(run) for text in texts for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    width = len(str(max(max(line.old, line.new) for line in item.lines)))
+    yield f"{fence}diff"
+    previous = None
+    for line, text in zip(item.lines, texts, strict=True):
+        if previous is not None and is_gap(previous, line):
+            yield "  ..."
+        previous = line
+        old, new = (f"{number or '':>{width}}" for number in (line.old, line.new))
+        mark = ">" if line.mark else "|"
+        yield f"{sign_of(line)} {old} {new} {mark} {text[:_LONGEST]}".rstrip()
+    yield fence
+
+
+def _errors(item: Arrival) -> list[Finding]:
+    return [x for x in item.report.findings if fails(x, Severity.ERROR)]
+
+
+def _alone(item: Arrival) -> _Part:
+    found = _errors(item)
+    lines = [f"#### {code(item.tree)} was scanned alone", "", f"{escaped(item.reason)}.", ""]
+    lines += [f"<details><summary>{counted(len(found), 'error')}</summary>", ""]
+    lines += [f"- {code(x.rule)} {code(f'{x.file}:{x.line}')} {escaped(x.message)}" for x in found]
+    return _Part("a scan", (*lines, "", "</details>", ""))
+
+
+def _whole(item: Comparison) -> Iterator[str]:
+    """Everything that ``diff`` tells, behind a click."""
+    buffer = io.StringIO()
+    markdown.render(item.diff, buffer)
+    _, _, tables = buffer.getvalue().partition("\n### ")
+    body = (tables or buffer.getvalue()).split("\n")[1:]
+    old, new = in_html(item.old), in_html(item.new)
+    yield f"<details><summary>All that changed from {old} to {new}</summary>"
+    yield ""
+    yield from body
+    yield "</details>"
+    yield ""
