@@ -161,13 +161,18 @@ def _at_work(
 
 def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Report:
     """Judge the rules on a tree of which something may be known; raises as ``audit`` does."""
-    from pathaudit.check import check_rule
-    from pathaudit.gates import with_controls
+    from pathaudit.check import begin_rule, check_rule
+    from pathaudit.gates import begin_controls, with_controls
     from pathaudit.suppress import apply_suppressions
 
     _expect_entries(work, entry)
     tree = work.tree
-    answers = [check_rule(work, rule, entry) for rule in rules.rules]
+    for rule in rules.rules:
+        begin_rule(work, rule)
+    answers = []
+    for rule in rules.rules:
+        answers.append(check_rule(work, rule, entry))
+        begin_controls(work, answers[-1].findings)
     whole = entry is None and not work.focus
     accepted = apply_suppressions(work.index, rules, answers, whole=whole, focus=work.focus)
     findings = sorted(with_controls(work, accepted), key=_place)

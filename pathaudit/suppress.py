@@ -160,7 +160,7 @@ def _fitting(index: Index, finding: Finding, allows: Iterable[Allow]) -> list[Al
 
 def _around(function: FunctionOutline, line: int) -> Iterator[ast.stmt]:
     """The statements of a function, itself included, that a line belongs to."""
-    for node in ast.walk(function.node) if function.first <= line <= function.last else ():
+    for node in function.nodes if function.first <= line <= function.last else ():
         if isinstance(node, ast.stmt) and _holds(node, line):
             yield node
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from pathaudit.cache.manifest import Manifest
-from pathaudit.index.reads import Reads, Search, search
+from pathaudit.index.reads import Found, Reads, compile_globs
 from pathaudit.results import Gap
 from pathaudit.sources import SourceTree
 
@@ -43,7 +43,6 @@ class Known:
         self._tree = tree
         self._states = states
         self._compared: list[_Comparison] = []
-        self._searches: dict[Search, tuple[str, ...]] = {}
 
     def find(self, key: bytes) -> Record | None:
         """The answer kept under a key, if every question of it is answered as it was."""
@@ -52,7 +51,7 @@ class Known:
             if encoded is None:
                 continue
             record = _DECODER.decode(encoded)
-            if state.same or (state.holds(record.reads) and self._finds_alike(record.reads)):
+            if state.same or state.holds(record.reads):
                 if not state.same:
                     self.fresh[key] = encoded
                 return record
@@ -81,32 +80,36 @@ class Known:
         """The earlier states, each loaded when the ones before it did not have the answer."""
         yield from self._compared
         for state in self._states:
-            self._compared.append(_Comparison(state, self.manifest))
+            self._compared.append(_Comparison(state, self.manifest, self._tree))
             yield self._compared[-1]
-
-    def _finds_alike(self, reads: Reads) -> bool:
-        return all(self._search(item.search) == item.files for item in reads.found)
-
-    def _search(self, asked: Search) -> tuple[str, ...]:
-        if asked not in self._searches:
-            self._searches[asked] = search(self._tree, asked)
-        return self._searches[asked]
 
 
 class _Comparison:
     """How an earlier state differs from that of now."""
 
-    def __init__(self, earlier: State, now: Manifest) -> None:
+    def __init__(self, earlier: State, now: Manifest, tree: SourceTree) -> None:
         before = earlier.manifest
         self.fetch = earlier.fetch
         self.same = before.digest == now.digest
         self._changed = before.changed(now)
         self._moved = before.files.keys() ^ now.files.keys()
         self._folders = before.folders ^ now.folders
+        self._tree = tree
+        self._alike: dict[Found, bool] = {}
 
     def holds(self, reads: Reads) -> bool:
         return (
             self._changed.isdisjoint(reads.files)
             and self._moved.isdisjoint(reads.paths)
             and self._folders.isdisjoint(reads.folders)
+            and all(self._finds_alike(found) for found in reads.found)
         )
+
+    def _finds_alike(self, found: Found) -> bool:
+        """Would a search find the same now? Only what differs can make a difference."""
+        if found not in self._alike:
+            spec = compile_globs(found.search.globs)
+            asked = (path for path in self._changed if spec.match_file(path))
+            now = self._tree.find(found.search.text.encode(), asked)
+            self._alike[found] = self._changed.intersection(found.files) == set(now)
+        return self._alike[found]

@@ -11,7 +11,7 @@ from pathaudit.check.gathers import check_gathers
 from pathaudit.check.invokes import check_invokes
 from pathaudit.check.once import check_once
 from pathaudit.check.parity import check_parity
-from pathaudit.check.precedes import check_precedes
+from pathaudit.check.precedes import begin_precedes, check_precedes
 from pathaudit.check.provides import check_provides
 from pathaudit.check.reads import check_reads
 from pathaudit.check.relays import check_relays
@@ -39,7 +39,13 @@ from pathaudit.ruleset import (
 )
 from pathaudit.work import Work
 
-__all__ = ["Answer", "check_rule", "find_entries"]
+__all__ = ["Answer", "begin_rule", "check_rule", "find_entries"]
+
+
+def begin_rule(work: Work, rule: AnyRule) -> None:
+    """Start what takes long and nothing else waits for, if there are processes for it."""
+    if isinstance(rule, PrecedesRule):
+        begin_precedes(work, rule)
 
 
 def check_rule(  # noqa: C901 - one arm a kind

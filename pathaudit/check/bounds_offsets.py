@@ -114,7 +114,7 @@ def _place(
     found = list(dict.fromkeys(method[0] for method in methods if method is not None))
     for ref in found:
         function = index.modules.function(ref)
-        for node in ast.walk(function.node) if function is not None else ():
+        for node in function.nodes if function is not None else ():
             match node:
                 case ast.Assign([ast.Attribute(_, attribute)], value) if (
                     attribute == name and not isinstance(value, ast.List)

@@ -138,12 +138,12 @@ def _names_whole(function: FunctionOutline, stacks: frozenset[str]) -> bool:
         return False
     single = {
         id(node.value)
-        for node in ast.walk(function.node)
+        for node in function.nodes
         if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice)
     }
     return any(
         isinstance(node, ast.Attribute) and node.attr in stacks and id(node) not in single
-        for node in ast.walk(function.node)
+        for node in function.nodes
     )
 
 

@@ -96,7 +96,7 @@ class Follower(Calls):
         """Does a function hand to the readers itself what was collected?"""
         if ref not in self._sinking:
             function = self.index.modules.function(ref)
-            nodes = ast.walk(function.node) if function is not None else ()
+            nodes = function.nodes if function is not None else ()
             calls = (x for x in nodes if isinstance(x, ast.Call))
             self._sinking[ref] = any(self.is_sink(x) for x in calls)
         return self._sinking[ref]

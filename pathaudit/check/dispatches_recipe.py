@@ -8,7 +8,6 @@ from msgspec import Struct
 from pathaudit.check.dispatches_runner import CALL_DEPTH, Recipe
 from pathaudit.check.sites import symbol_of
 from pathaudit.index import ClassRef, External, FunctionRef, Index, Instance, Symbol
-from pathaudit.index.syntax import parameters
 
 
 class Listed(Struct, frozen=True, eq=False):
@@ -24,7 +23,7 @@ def operations(index: Index, recipe: Recipe, depth: int = 0) -> Iterator[Listed]
     function = index.modules.function(recipe.ref)
     if function is None or depth > CALL_DEPTH:
         return
-    for node in ast.walk(function.node):
+    for node in function.nodes:
         if isinstance(node, ast.List):
             for item in node.elts:
                 path = _path(item, recipe.name)
@@ -43,7 +42,7 @@ def _given(index: Index, call: ast.Call, callee: FunctionRef, layer: str) -> Ite
         return
     names = [item.arg for item in function.node.args.args]
     pairs = [*zip(names, call.args, strict=False)]
-    pairs += [(x.arg, x.value) for x in call.keywords if x.arg in parameters(function.node)]
+    pairs += [(x.arg, x.value) for x in call.keywords if x.arg in function.parameters]
     yield from (name for name, x in pairs if isinstance(x, ast.Name) and x.id == layer)
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from pathaudit.check.sites import symbol_of
 from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index, ValueRef
-from pathaudit.index.syntax import dotted_name, parameters
+from pathaudit.index.syntax import dotted_name
 
 CALL_DEPTH = 4
 
@@ -278,7 +278,7 @@ class _Body:
         arguments = function.node.args
         names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
         pairs = [*zip(names, call.args, strict=False)]
-        pairs += [(x.arg, x.value) for x in call.keywords if x.arg in parameters(function.node)]
+        pairs += [(x.arg, x.value) for x in call.keywords if x.arg in function.parameters]
         single = _loop_names(node, self.layers)
         for name, value in pairs:
             if isinstance(value, ast.Name) and (value.id == self.layers or value.id in single):

@@ -23,7 +23,7 @@ def unpacking_method(index: Index, feature: Feature) -> str:
         found = index.modules.method(feature.entry, method)
         if found is None or not found[1].attributes & flags:
             continue
-        for node in ast.walk(found[1].node):
+        for node in found[1].nodes:
             match node:
                 case ast.If(test, body) if _names_flag(test, flags) and any(map(_unpacks, body)):
                     return found[0].qualname
@@ -61,7 +61,7 @@ def effect_of(index: Index, root: FunctionRef, unpacking: str) -> Effect:
 def _returns_bare(index: Index, root: FunctionRef) -> bool:
     """Does a method return one value where a list is empty, and several where it is not?"""
     function = index.modules.function(root)
-    for node in ast.walk(function.node) if function is not None else ():
+    for node in function.nodes if function is not None else ():
         if isinstance(node, ast.If) and "len(" in ast.unparse(node.test):
             values = [x.value for x in node.body if isinstance(x, ast.Return)]
             if values and not isinstance(values[0], ast.Tuple):

@@ -123,7 +123,7 @@ def _parts(
     found = index.modules.method(cls, operation)
     if found is None:
         return
-    for call in ast.walk(found[1].node):
+    for call in found[1].nodes:
         match call:
             case ast.Call(ast.Attribute(ast.Attribute(ast.Name("self")) as base, method)):
                 classes = modules_at(index, cls, *found, base)

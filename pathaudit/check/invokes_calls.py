@@ -32,7 +32,7 @@ def entered_past_call(index: Index, cls: ClassRef, ref: FunctionRef) -> Iterator
         fnmatchcase(name, glob) for name in function.attributes for glob in runs
     ):
         return
-    for node in ast.walk(function.node):
+    for node in function.nodes:
         match node:
             case ast.Call(ast.Attribute(base, method)) if any(
                 fnmatchcase(method, glob) for glob in runs
@@ -65,7 +65,7 @@ def _looped(
         return set()
     stacks = index.stacks_of(Instance(cls))
     found: set[ClassRef] = set()
-    for loop in ast.walk(function.node):
+    for loop in function.nodes:
         if isinstance(loop, ast.For) and _names_last(loop.target, base.id):
             stack = stack_in(loop.iter, function, stacks)
             types = index.types.attribute(Instance(cls), stack).stacks() if stack else ()

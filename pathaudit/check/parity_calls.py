@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from pathaudit.check.sites import stack_in
 from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index
-from pathaudit.index.syntax import parameters
 
 
 class LayerCall(Struct, frozen=True, eq=False):
@@ -35,7 +34,7 @@ def layer_calls(
     if function is None or not function.attributes & stacks:
         return
     names = _parameters(index, layers)
-    for loop in ast.walk(function.node):
+    for loop in function.nodes:
         if not isinstance(loop, ast.For | ast.While) or names is None:
             continue
         elements = layers_in(loop, function, stacks)
@@ -115,10 +114,10 @@ def reads(index: Index, layers: tuple[ClassRef, ...], name: str) -> bool:
     found = [index.modules.method(cls, index.profile.modules.call) for cls in layers]
     return all(
         method is not None
-        and name in parameters(method[1].node)
+        and name in method[1].parameters
         and any(
             isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-            for node in ast.walk(method[1].node)
+            for node in method[1].nodes
         )
         for method in found
     )

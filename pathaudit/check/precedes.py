@@ -22,6 +22,8 @@ from pathaudit.results import Gap, Severity, Step
 from pathaudit.ruleset import PrecedesRule, Rule
 from pathaudit.work import Stage, Work
 
+_FEW = 12  # files that are looked through in no time
+
 
 class Frozen(Struct, frozen=True):
     """The files that hold freezing or configuring calls."""
@@ -35,6 +37,13 @@ class Ordered(Struct, frozen=True):
     faults: tuple[Fault, ...]
     gaps: tuple[Gap, ...]
     examined: int
+
+
+def begin_precedes(work: Work, rule: PrecedesRule) -> None:
+    """Start to judge: it is one unit, and long where many files hold such calls."""
+    files = _files(work, rule)
+    if len(files) > _FEW:
+        work.begin(ORDERED, Frozen(files), rule)
 
 
 def check_precedes(work: Work, rule: PrecedesRule) -> Answer:

@@ -50,9 +50,7 @@ def _judge(index: Index, rule: Rule, entry: ClassRef, item: Capability) -> Itera
 
 def _asks(function: FunctionOutline, name: str) -> bool:
     """Does a declaration ask an object by name for its own? Then that object is not known."""
-    return any(
-        isinstance(node, ast.Constant) and node.value == name for node in ast.walk(function.node)
-    )
+    return any(isinstance(node, ast.Constant) and node.value == name for node in function.nodes)
 
 
 def _provides(index: Index, entry: ClassRef, name: str) -> bool:

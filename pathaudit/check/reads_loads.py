@@ -48,7 +48,7 @@ def _loads(
     lines: list[str],
 ) -> Iterator[Load]:
     receiver = receiver_of(index, ref, function)
-    for node in ast.walk(function.node):
+    for node in function.nodes:
         found = _loaded(node)
         if isinstance(node, ast.expr) and found is not None and found[1] in names:
             base, name = found
@@ -86,7 +86,7 @@ def _called(index: Index, ref: FunctionRef) -> Iterator[FunctionRef]:
     function = index.modules.function(ref)
     if function is None:
         return
-    calls = (node for node in ast.walk(function.node) if isinstance(node, ast.Call))
+    calls = (node for node in function.nodes if isinstance(node, ast.Call))
     for name in sorted({dotted_name(call.func) for call in calls} - {""}):
         symbol = _symbol(index, ref.file, function, name)
         if isinstance(symbol, FunctionRef):

@@ -49,7 +49,7 @@ def stores_in(index: Index, ref: FunctionRef, names: frozenset[str]) -> Iterator
     if function is None or not mentions(index, ref, names):
         return
     receiver = receiver_of(index, ref, function)
-    for node in ast.walk(function.node):
+    for node in function.nodes:
         for base, name, value in _stored(node):
             if name in names and not is_off(value):
                 own = isinstance(base, ast.Name) and base.id == receiver

@@ -53,7 +53,7 @@ class Collections:
         return (
             found is not None
             and method not in self._question.collecting
-            and any(isinstance(part, ast.Raise | ast.Assert) for part in ast.walk(found[1].node))
+            and any(isinstance(part, ast.Raise | ast.Assert) for part in found[1].nodes)
         )
 
     @cached_property

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pathaudit.check.relays_layers import Run
 from pathaudit.index import FunctionRef, Index, Instance
 from pathaudit.index.outline import FunctionOutline
-from pathaudit.index.syntax import local_assignments, returns
 
 # How many calls lie between a layer and what makes its result.
 _DEPTH = 3
@@ -50,7 +49,7 @@ class Layers:
         function = self._index.modules.function(ref)
         if function is None or position is None or depth > _DEPTH:
             return True
-        found = returns(function.node)
+        found = function.returns
         return not found or any(
             self._is_given(layer, ref, value, position, depth) for value in found
         )
@@ -97,8 +96,8 @@ def _is_nothing(value: ast.expr, function: FunctionOutline) -> bool:
         case ast.Constant(None):
             return True
         case ast.Name(name):
-            values = local_assignments(function.node).get(name, [])
-            given = {item.arg for item in ast.walk(function.node) if isinstance(item, ast.arg)}
+            values = function.locals.get(name, [])
+            given = {item.arg for item in function.nodes if isinstance(item, ast.arg)}
             return bool(values) and name not in given and all(_is_none(x.value) for x in values)
         case _:
             return False

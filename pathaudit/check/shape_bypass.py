@@ -81,7 +81,7 @@ def _may_bypass(index: Index, instance: Instance, stacks: frozenset[str]) -> boo
     method = index.modules.method(instance.cls, index.profile.modules.call)
     closure = index.closure(instance.cls, method[0]) if method is not None else ()
     functions = [index.modules.function(ref) for ref in closure]
-    nodes = [node for item in functions if item is not None for node in ast.walk(item.node)]
+    nodes = [node for item in functions if item is not None for node in item.nodes]
     mentions = [node for node in nodes if isinstance(node, ast.Attribute) and node.attr in stacks]
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     return len(mentions) > 1 or any(_hands_on(call, stacks) for call in calls)

@@ -116,7 +116,7 @@ def called_modules(index: Index, instance: Instance) -> frozenset[str]:
 def _unpacks(index: Index, models: Models, instance: Instance, ref: FunctionRef) -> bool:
     """Does a method unpack what a model may have returned?"""
     function = index.modules.function(ref)
-    nodes = list(ast.walk(function.node)) if function is not None else []
+    nodes = list(function.nodes) if function is not None else []
     assignments = [node for node in nodes if isinstance(node, ast.Assign)]
     return any(
         _may_return(models, instance, call)

@@ -154,7 +154,7 @@ class ShapeExecutor(Executor):
         function = self.index.modules.function(ref)
         returned = (
             item.value
-            for item in (ast.walk(function.node) if function is not None else ())
+            for item in (function.nodes if function is not None else ())
             if isinstance(item, ast.Return)
         )
         return any(isinstance(value, ast.Tuple | ast.Call | ast.IfExp) for value in returned)

@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 
 from pathaudit.check.subjects import Owner, find_owners
 from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index, Instance, Symbol
-from pathaudit.index.syntax import dotted_name, parameters
+from pathaudit.index.syntax import dotted_name
 from pathaudit.ruleset import Rule
 from pathaudit.work import Stage, Work
 
@@ -54,7 +54,7 @@ def handoffs(index: Index, owner: Owner) -> Iterator[Handoff]:
         function = index.modules.function(ref)
         if function is None or not function.attributes & stacks:
             continue
-        for node in ast.walk(function.node):
+        for node in function.nodes:
             if isinstance(node, ast.Call) and dotted_name(node.func) not in PASSING:
                 yield from _handed(index, cls, ref, function, node, stacks)
 
@@ -144,7 +144,7 @@ def _parameter(index: Index, callee: FunctionRef, key: int | str | None) -> str:
     if function is None:
         return ""
     if isinstance(key, str):
-        return key if key in parameters(function.node) else ""
+        return key if key in function.parameters else ""
     arguments = function.node.args
     names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
     bound = index.modules.owner(callee) is not None and not index.is_static(callee)

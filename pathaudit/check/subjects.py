@@ -15,8 +15,7 @@ from pathaudit.check.answer import union_of
 from pathaudit.check.effects import unpacking_method
 from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write
 from pathaudit.index.features import LISTED
-from pathaudit.index.reads import matching
-from pathaudit.index.syntax import parameters
+from pathaudit.index.reads import paths_under
 from pathaudit.results import Gap
 from pathaudit.ruleset import AnyRule, CoversRule
 from pathaudit.work import Stage, Work
@@ -132,7 +131,7 @@ def _grouped(candidates: Iterable[Candidate]) -> tuple[Subject, ...]:
 
 def find_entries(work: Work) -> tuple[ClassRef, ...]:
     """The served classes, drafts included, by file and name."""
-    models = matching(work.profile.models, work.tree.paths)
+    models = paths_under(work.tree, work.profile.models)
     naming = work.tree.find(work.profile.entries.variable.encode(), models)
     return tuple(sorted({ref for found in work.run(SERVED, naming) for ref in found}))
 
@@ -311,7 +310,7 @@ def _layered(index: Index, entry: ClassRef, *, itself: bool = False) -> Iterator
         for holder in dict.fromkeys(holders) if stacks else ():
             for found in _roots(index, entry, holder, (), stacks, ""):
                 function = index.modules.function(found.root)
-                if function is not None and (not batch or batch in parameters(function.node)):
+                if function is not None and (not batch or batch in function.parameters):
                     yield replace(found, dormant=False)
 
 

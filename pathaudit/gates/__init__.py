@@ -13,7 +13,7 @@ from pathaudit import __version__
 from pathaudit.decisions import GateAnswer, GatesReport
 from pathaudit.errors import UsageError
 from pathaudit.gates.answers import Answers
-from pathaudit.gates.controls import with_controls
+from pathaudit.gates.controls import begin_controls, with_controls
 from pathaudit.gates.entries import caller_of, entry_places, find_served
 from pathaudit.gates.facts import known_entry
 from pathaudit.gates.places import find_places, parse_condition
@@ -22,7 +22,7 @@ from pathaudit.results import Source
 from pathaudit.ruleset import AnyRule
 from pathaudit.work import Stage, Work
 
-__all__ = ["find_gates", "with_controls"]
+__all__ = ["begin_controls", "find_gates", "with_controls"]
 
 
 class Request(Struct, frozen=True):

@@ -9,7 +9,7 @@ from pathaudit.decisions import GateCheck
 from pathaudit.gates.declarations import Declarations, Declared
 from pathaudit.gates.scopes import tests_around
 from pathaudit.gates.writers import functions_of
-from pathaudit.index import Index
+from pathaudit.index import FunctionOutline, Index
 
 
 class Check(Struct, frozen=True):
@@ -46,16 +46,16 @@ class Checks:
         for function, _ in functions_of(outline) if outline else ():
             lines = outline.lines[function.first - 1 : function.last] if outline else []
             if any(f".{field}" in line for line in lines):
-                yield from self._in_function(file, function.node)
+                yield from self._in_function(file, function)
 
-    def _in_function(self, file: str, function: ast.AST) -> Iterator[Check]:
-        for node in ast.walk(function):
+    def _in_function(self, file: str, function: FunctionOutline) -> Iterator[Check]:
+        for node in function.nodes:
             match node:
                 case ast.Raise(exc=raised) if raised is not None:
-                    tests = list(tests_around(function, node))
+                    tests = list(tests_around(function.node, node))
                     yield from self._check(file, node, tests, None, _message(raised))
                 case ast.Assert(test, message):
-                    tests = list(tests_around(function, node))
+                    tests = list(tests_around(function.node, node))
                     yield from self._check(file, node, tests, test, _message(message))
 
     def _check(

@@ -26,15 +26,30 @@ class Asked(Struct, frozen=True, order=True):
     line: int
 
 
+def begin_controls(work: Work, findings: Sequence[Finding]) -> None:
+    """Start to look for the flags of some findings, all of one rule."""
+    for item in _units(findings):
+        work.begin(CONTROLS, item)
+
+
 def with_controls(work: Work, findings: Sequence[Finding]) -> list[Finding]:
     """The findings; those that can be reached name the flags that select their path."""
-    asked = {finding.fingerprint: _asked(finding) for finding in findings if _wants(finding)}
-    items = tuple(sorted(set(asked.values())))
-    told = dict(zip(items, work.run(CONTROLS, [items])[0], strict=True)) if items else {}
-    return [
-        replace(x, controls=told[asked[x.fingerprint]]) if x.fingerprint in asked else x
-        for x in findings
-    ]
+    units = _units(findings)
+    told = {
+        asked: controls
+        for unit, answer in zip(units, work.run(CONTROLS, units), strict=True)
+        for asked, controls in zip(unit, answer, strict=True)
+    }
+    return [replace(x, controls=told[_asked(x)]) if _wants(x) else x for x in findings]
+
+
+def _units(findings: Sequence[Finding]) -> list[tuple[Asked, ...]]:
+    """What to ask, rule by rule: the conditions of one rule are often the same."""
+    asked: dict[str, set[Asked]] = {}
+    for finding in findings:
+        if _wants(finding):
+            asked.setdefault(finding.rule, set()).add(_asked(finding))
+    return [tuple(sorted(items)) for _, items in sorted(asked.items())]
 
 
 def _wants(finding: Finding) -> bool:

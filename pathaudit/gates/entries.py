@@ -44,7 +44,7 @@ def caller_of(index: Index, method: str) -> Place | None:
 
 
 def _call_in(scope: Scope, method: str) -> Place | None:
-    for node in ast.walk(scope.function.node) if scope.function else ():
+    for node in scope.function.nodes if scope.function else ():
         match node:
             case ast.Call(ast.Attribute(ast.Attribute(), attr)) if attr == method:
                 return Place(node, scope)
@@ -72,7 +72,7 @@ def _functions(names: Names, cls: ClassRef, method: str) -> Iterator[Scope]:
 
 def _called(names: Names, scope: Scope, depth: int) -> Iterator[tuple[ClassRef, str, int]]:
     call = names.index.profile.modules.call
-    for node in ast.walk(scope.function.node) if scope.function else ():
+    for node in scope.function.nodes if scope.function else ():
         match node:
             case ast.Call(ast.Attribute(ast.Name("self"), attr)) if scope.cls is not None:
                 if names.index.modules.method(scope.cls, attr):

@@ -18,7 +18,7 @@ from pathaudit.index import (
     Symbol,
 )
 from pathaudit.index.outline import ImportedSymbol
-from pathaudit.index.syntax import Definition, dotted_name
+from pathaudit.index.syntax import Definition, dotted_name, first_line
 from pathaudit.index.types import Scope as TypeScope
 
 DEPTH = 6  # of questions about the class of an object
@@ -228,13 +228,21 @@ def _around(node: ast.AST, inner: ast.AST) -> list[ast.expr] | None:
     if node is inner:
         return []
     for child in ast.iter_child_nodes(node):
-        found = _around(child, inner)
+        found = _around(child, inner) if _may_hold(child, inner) else None
         if found is None:
             continue
         if isinstance(node, ast.If | ast.IfExp | ast.While) and child is not node.test:
             found.append(_outcome(node, child))
         return found
     return None
+
+
+def _may_hold(node: ast.AST, inner: ast.AST) -> bool:
+    """Can a node be inside another, by their lines, as far as they have some?"""
+    if not isinstance(inner, ast.stmt | ast.expr) or not isinstance(node, ast.stmt | ast.expr):
+        return True
+    first = first_line(node) if isinstance(node, ast.stmt) else node.lineno
+    return first <= inner.lineno <= (node.end_lineno or inner.lineno)
 
 
 def _outcome(node: ast.If | ast.IfExp | ast.While, child: ast.AST) -> ast.expr:

@@ -194,22 +194,19 @@ class Slice:
         if not self.once(key):
             return ()
         try:
-            if self._is_global(name, function.node):
+            if _is_global(name, function):
                 return self._module_name(name, node, scope)
             assigned = function.locals.get(name, [])
             if assigned:
-                others = run_time(name) if _bindings(function.node, name) > len(assigned) else ()
+                others = run_time(name) if _bindings(function, name) > len(assigned) else ()
                 return (*self._locals(assigned, scope), *self._given(name, scope), *others)
             if is_parameter(function.node, name):
                 return self._given(name, scope)
-            if _bindings(function.node, name):
+            if _bindings(function, name):
                 return run_time(name)
             return self._module_name(name, node, scope)
         finally:
             self.leave()
-
-    def _is_global(self, name: str, node: ast.AST) -> bool:
-        return any(isinstance(x, ast.Global) and name in x.names for x in ast.walk(node))
 
     def _locals(self, assigned: list[Assigned], scope: Scope) -> Traces:
         found: list[Trace] = []
@@ -292,7 +289,7 @@ class Slice:
             lines = outline.lines[function.first - 1 : function.last] if outline else []
             if not any("global" in line and ref.name in line for line in lines):
                 continue
-            if self._is_global(ref.name, function.node):
+            if _is_global(ref.name, function):
                 scope = Scope(ref.file, function)
                 for item in function.locals.get(ref.name, ()):
                     found.append(Writer(item.value, item.position, scope, item.value, "global"))
@@ -312,13 +309,17 @@ class Slice:
         return found if len(found) == 1 else []
 
 
-def _bindings(node: ast.AST, name: str) -> int:
+def _bindings(function: FunctionOutline, name: str) -> int:
     """How often a function binds or changes a name: assignments, loops, ``append`` and the like."""
     return sum(
         (isinstance(x, ast.Name) and x.id == name and isinstance(x.ctx, ast.Store))
         or (isinstance(x, ast.Call) and _changes(x, name))
-        for x in ast.walk(node)
+        for x in function.nodes
     )
+
+
+def _is_global(name: str, function: FunctionOutline) -> bool:
+    return any(isinstance(x, ast.Global) and name in x.names for x in function.nodes)
 
 
 def _changes(call: ast.Call, name: str) -> bool:

@@ -45,8 +45,8 @@ class Writers:
         """The calls of something of this name, few of them, with where they stand."""
         found: list[tuple[ast.Call, Scope]] = []
         for file in self._index.modules.holding(globs, f"{name}("):
-            for scope in self._functions(file, re.compile(rf"\b{re.escape(name)}\(")):
-                for node in ast.walk(_node(scope)):
+            for scope in self._functions(file, name, re.compile(rf"\b{re.escape(name)}\(")):
+                for node in _nodes(scope):
                     if isinstance(node, ast.Call) and last_name(node.func) == name:
                         found.append((node, scope))
         return found
@@ -57,7 +57,7 @@ class Writers:
             return
         pattern = re.compile(rf"\b{re.escape(attribute)}\b\s*(=|:|,)(?!=)")
         for file in files:
-            for scope in self._functions(file, pattern):
+            for scope in self._functions(file, attribute, pattern):
                 yield from self._in_function(attribute, cls, scope)
 
     def _files(self, attribute: str, cls: ClassRef | None) -> tuple[str, ...]:
@@ -77,12 +77,15 @@ class Writers:
             return ()
         return tuple(dict.fromkeys(ref.file for ref in self._index.modules.mro(cls)))
 
-    def _functions(self, file: str, pattern: re.Pattern[str]) -> Iterator[Scope]:
+    def _functions(self, file: str, word: str, pattern: re.Pattern[str]) -> Iterator[Scope]:
+        """The functions with a line that a pattern matches; ``word`` is in each match."""
         outline = self._index.modules.outline(file)
         if outline is None:
             return
         lines = [
-            number for number, line in enumerate(outline.lines, start=1) if pattern.search(line)
+            number
+            for number, line in enumerate(outline.lines, start=1)
+            if word in line and pattern.search(line)
         ]
         for function, cls in functions_of(outline):
             if any(function.first <= line <= function.last for line in lines):
@@ -90,7 +93,7 @@ class Writers:
                 yield Scope(file, function, owner)
 
     def _in_function(self, attribute: str, cls: ClassRef | None, scope: Scope) -> Iterator[Writer]:
-        for node in ast.walk(_node(scope)):
+        for node in _nodes(scope):
             match node:
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
@@ -156,8 +159,8 @@ def functions_of(outline: ModuleOutline) -> Iterator[tuple[FunctionOutline, str]
             yield method, name
 
 
-def _node(scope: Scope) -> ast.AST:
-    return scope.function.node if scope.function else ast.Module([], [])
+def _nodes(scope: Scope) -> tuple[ast.AST, ...]:
+    return scope.function.nodes if scope.function else ()
 
 
 def last_name(node: ast.expr) -> str:

@@ -65,7 +65,7 @@ class _Tests:
         self._names = known.names
         outline = flow.index.modules.function(ref)
         self._scope = Scope(ref.file, function=outline)
-        self._nodes = list(ast.walk(outline.node)) if outline else []
+        self._nodes = list(outline.nodes) if outline else []
         stored = _stored(self._nodes)
         self._literals = {k: v for k, v in _literals(known).items() if k not in stored}
         self._classes = {

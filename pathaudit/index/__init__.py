@@ -7,7 +7,7 @@ from functools import cached_property
 from pathaudit.index.features import Feature, Write, follow_setter
 from pathaudit.index.oracle import TypeOracle
 from pathaudit.index.outline import AttributeStore, ClassOutline, FunctionOutline, ModuleOutline
-from pathaudit.index.reads import Outlines, Reads, Search, compile_globs, folders_of, search
+from pathaudit.index.reads import Outlines, Reads, Search, compile_globs, folders_of
 from pathaudit.index.resolve import (
     ClassRef,
     External,
@@ -51,7 +51,6 @@ __all__ = [
     "build_index",
     "compile_globs",
     "folders_of",
-    "search",
 ]
 
 
@@ -189,7 +188,7 @@ class Index:
             and isinstance(node.func, ast.Attribute)
             and node.func.attr in verbs
             and ast.unparse(node.func.value).split(".")[0] == "self"
-            for node in ast.walk(found[1].node)
+            for node in found[1].nodes
         )
 
     def field_names(self, cls: ClassRef) -> tuple[str, ...]:

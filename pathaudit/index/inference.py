@@ -16,10 +16,8 @@ from pathaudit.index.resolve import (
 )
 from pathaudit.index.syntax import (
     Assigned,
-    default_of,
     dotted_name,
     local_assignments,
-    parameters,
     returns,
 )
 from pathaudit.index.types import (
@@ -47,6 +45,11 @@ class Inference(ABC):
         self._modules = modules
         self._stacks = stacks
         self._depth = 0
+        # How often something was not followed because it was too deep, or is being asked for:
+        # what was found without that is the answer wherever it is asked again.
+        self._cuts = 0
+        self._named: dict[tuple[Scope, str], Types | None] = {}
+        self._given_back: dict[FunctionRef, Types] = {}
 
     @abstractmethod
     def attribute(self, instance: Instance, name: str) -> Types:
@@ -59,6 +62,7 @@ class Inference(ABC):
     def evaluate(self, node: ast.expr, scope: Scope) -> Types:
         """The types of an expression; ``UNKNOWN`` where it cannot be followed."""
         if self._depth > EVALUATION_DEPTH:
+            self._cuts += 1
             return UNKNOWN
         self._depth += 1
         try:
@@ -118,15 +122,25 @@ class Inference(ABC):
         return self._symbol(self._resolve(name, scope))
 
     def _local(self, name: str, scope: Scope, function: FunctionOutline) -> Types | None:
+        key = (scope, name)
+        if key in self._named:
+            return self._named[key]
+        cuts = self._cuts
+        found = self._find_local(name, scope, function)
+        if cuts == self._cuts:
+            self._named[key] = found
+        return found
+
+    def _find_local(self, name: str, scope: Scope, function: FunctionOutline) -> Types | None:
         """A parameter or local variable: its argument or default, and all it is assigned."""
         parts = []
         bound = dict(scope.arguments).get(name)
-        default = default_of(function.node, name)
+        default = function.defaults.get(name)
         if bound is not None:
             parts.append(bound)
         elif default is not None:
             parts.append(self.evaluate(default, Scope(scope.file)))
-        elif name in parameters(function.node):
+        elif name in function.parameters:
             parts.append(UNKNOWN)
         # In `x = x or Default` the inner name is what came in.
         inner = with_names(scope, ((name, union(parts)),))
@@ -188,12 +202,21 @@ class Inference(ABC):
             case ClassType(cls):
                 return Types((Instance(cls, self.bind(cls, node, scope)),))
             case FunctionType(ref):
-                function = self._modules.function(ref)
-                if function is None:
-                    return UNKNOWN
-                return self.returned(function.returns, Scope(ref.file, function=function))
+                return self._returned_by(ref)
             case _:
                 return UNKNOWN
+
+    def _returned_by(self, ref: FunctionRef) -> Types:
+        if ref in self._given_back:
+            return self._given_back[ref]
+        function = self._modules.function(ref)
+        if function is None:
+            return UNKNOWN
+        cuts = self._cuts
+        found = self.returned(function.returns, Scope(ref.file, function=function))
+        if cuts == self._cuts:
+            self._given_back[ref] = found
+        return found
 
     def returned(self, values: Sequence[ast.expr], scope: Scope) -> Types:
         return union(self.evaluate(value, scope) for value in values) if values else UNKNOWN
@@ -215,14 +238,14 @@ class Inference(ABC):
         if isinstance(maker, ast.Lambda):
             return self.evaluate(maker.body, scope)
         if isinstance(maker, ast.Name) and scope.function is not None:
-            for statement in ast.walk(scope.function.node):
+            for statement in scope.function.nodes:
                 if isinstance(statement, ast.FunctionDef) and statement.name == maker.id:
-                    inner = local_assignments(statement)
+                    inner = local_assignments(ast.walk(statement))
                     names = tuple(
                         (name, union(self._assigned(value, scope) for value in values))
                         for name, values in inner.items()
                     )
-                    return self.returned(returns(statement), with_names(scope, names))
+                    return self.returned(returns(ast.walk(statement)), with_names(scope, names))
         made = [
             Types((Instance(item.cls),)) if isinstance(item, ClassType) else UNKNOWN
             for item in self.evaluate(maker, scope).items
@@ -256,6 +279,7 @@ class Inference(ABC):
     def item(self, node: ast.expr, position: int, scope: Scope) -> Types:
         """The types of one item of a value that is unpacked."""
         if self._depth > EVALUATION_DEPTH:
+            self._cuts += 1
             return UNKNOWN
         self._depth += 1
         try:

@@ -20,13 +20,19 @@ class TypeOracle(Inference):
     def __init__(self, modules: Modules, stacks: Stacks) -> None:
         super().__init__(modules, stacks)
         self._attributes: dict[tuple[Instance, str], Types] = {}
+        self._open: set[tuple[Instance, str]] = set()
+        self._scopes: dict[tuple[Instance, ClassRef, str], Scope | None] = {}
 
     def attribute(self, instance: Instance, name: str) -> Types:
         """The types of ``instance.name``: from stores in methods, class attributes, properties."""
         key = (instance, name)
+        if key in self._open:
+            self._cuts += 1
+            return UNKNOWN  # a circular question
         if key not in self._attributes:
-            self._attributes[key] = UNKNOWN  # answers a circular question
+            self._open.add(key)
             self._attributes[key] = self._find_attribute(instance, name)
+            self._open.discard(key)
         return self._attributes[key]
 
     def along(self, instances: Iterable[Instance], path: Iterable[str]) -> tuple[Instance, ...]:
@@ -86,6 +92,16 @@ class TypeOracle(Inference):
         return StackType(union(parts), decoder) if parts else None
 
     def _method_scope(self, instance: Instance, cls: ClassRef, method: str) -> Scope | None:
+        key = (instance, cls, method)
+        if key in self._scopes:
+            return self._scopes[key]
+        cuts = self._cuts
+        scope = self._make_scope(instance, cls, method)
+        if cuts == self._cuts:
+            self._scopes[key] = scope
+        return scope
+
+    def _make_scope(self, instance: Instance, cls: ClassRef, method: str) -> Scope | None:
         outline = self._modules.class_outline(cls)
         function = outline.methods.get(method) if outline else None
         if function is None:

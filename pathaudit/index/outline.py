@@ -13,8 +13,11 @@ from pathaudit.index.syntax import (
     Definition,
     appended,
     base_init_call,
+    defaults,
     first_line,
     local_assignments,
+    nodes_in,
+    parameters,
     parse,
     parse_definition,
     returns,
@@ -68,37 +71,55 @@ class FunctionOutline:
         return parse_definition(self._lines, self.first, self.line, self.last)
 
     @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """The function and all that is in it, as ``ast.walk`` has it."""
+        return tuple(nodes_in(self.node))
+
+    @cached_property
     def imports(self) -> tuple[tuple[str, ImportedSymbol], ...]:
         """The names that imports anywhere inside the function bind."""
-        nodes = ast.walk(self.node)
-        statements = (x for x in nodes if isinstance(x, ast.Import | ast.ImportFrom))
+        if not self._mentions("import"):
+            return ()
+        statements = (x for x in self.nodes if isinstance(x, ast.Import | ast.ImportFrom))
         return tuple(pair for item in statements for pair in imported(item))
 
     @cached_property
     def attributes(self) -> frozenset[str]:
         """Every attribute name that the function mentions."""
-        nodes = ast.walk(self.node)
-        return frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute))
+        return frozenset(node.attr for node in self.nodes if isinstance(node, ast.Attribute))
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """The names of its parameters, but those of ``*args`` and ``**kwargs``."""
+        return frozenset(parameters(self.node))
+
+    @cached_property
+    def defaults(self) -> dict[str, ast.expr]:
+        """The defaults of its parameters, of those that have one."""
+        return defaults(self.node)
 
     @cached_property
     def locals(self) -> dict[str, list[Assigned]]:
         """What each name is assigned anywhere inside the function."""
-        return local_assignments(self.node)
+        return local_assignments(self.nodes)
 
     @cached_property
     def returns(self) -> list[ast.expr]:
         """What the function returns, in any place."""
-        return returns(self.node)
+        return returns(self.nodes)
 
     @cached_property
     def base_init(self) -> ast.Call | None:
         """The call of a base's constructor, in a constructor."""
-        return base_init_call(self.node)
+        return base_init_call(self.nodes)
 
     @cached_property
     def appended(self) -> tuple[tuple[str, tuple[ast.For, ...], ast.expr], ...]:
         """What is appended to attributes of ``self``: the name, the loops around, the value."""
-        return tuple(appended(self.node))
+        return tuple(appended(self.node)) if self._mentions("append") else ()
+
+    def _mentions(self, text: str) -> bool:
+        return any(text in line for line in self._lines[self.first - 1 : self.last])
 
     @property
     def decorators(self) -> tuple[str, ...]:

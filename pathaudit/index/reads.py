@@ -1,5 +1,6 @@
 """What an analysis asks of a tree, noted, so that an answer can be kept until one would change."""
 
+import re
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 
@@ -10,6 +11,8 @@ from pathaudit.errors import SourceError
 from pathaudit.index.outline import ModuleOutline, outline_module
 from pathaudit.results import Gap
 from pathaudit.sources import SourceTree
+
+_WORD = re.compile(r"\w+", re.ASCII)
 
 
 class Search(Struct, frozen=True, order=True):
@@ -45,6 +48,7 @@ class Outlines:
         self.tree = tree
         self._known: dict[str, ModuleOutline | Gap] = {}
         self._found: dict[Search, tuple[str, ...]] = {}
+        self._under: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     @cached_property
     def paths(self) -> frozenset[str]:
@@ -65,8 +69,17 @@ class Outlines:
     def search(self, asked: Search) -> tuple[str, ...]:
         """The files that a search finds, in order."""
         if asked not in self._found:
-            self._found[asked] = search(self.tree, asked)
+            self._found[asked] = self.tree.find(asked.text.encode(), self._candidates(asked))
         return self._found[asked]
+
+    def _candidates(self, asked: Search) -> tuple[str, ...]:
+        """Where to look: a text is only where its longest word is, and one word is often asked."""
+        word = max(_WORD.findall(asked.text), key=len, default="")
+        if word not in ("", asked.text):
+            return self.search(Search(asked.globs, word))
+        if asked.globs not in self._under:
+            self._under[asked.globs] = paths_under(self.tree, asked.globs)
+        return self._under[asked.globs]
 
     def _load(self, file: str) -> ModuleOutline | Gap:
         try:
@@ -102,12 +115,11 @@ def compile_globs(globs: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
     return pathspec.GitIgnoreSpec.from_lines(globs)
 
 
-def search(tree: SourceTree, asked: Search) -> tuple[str, ...]:
-    """The files that a search finds, in order."""
-    return tree.find(asked.text.encode(), matching(asked.globs, tree.paths))
+def paths_under(tree: SourceTree, globs: tuple[str, ...]) -> tuple[str, ...]:
+    """The paths of a tree that globs match, in order."""
+    return _matching(globs, tree.paths)
 
 
 @lru_cache(maxsize=64)
-def matching(globs: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the paths that match one of some globs, in order."""
+def _matching(globs: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(filter(compile_globs(globs).match_file, paths))

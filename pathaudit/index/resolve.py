@@ -64,6 +64,7 @@ class Modules:
         self._folders: set[str] = set()
         self._found: set[Found] = set()
         self._mro_cache: dict[ClassRef, tuple[ClassRef, ...]] = {}
+        self._resolved: dict[tuple[str, str], Symbol | None] = {}
 
     @property
     def reads(self) -> Reads:
@@ -116,11 +117,14 @@ class Modules:
 
     def resolve(self, file: str, name: str) -> Symbol | None:
         """What the dotted ``name`` means at the top level of ``file``; ``None`` if unknown."""
-        head, *rest = name.split(".")
-        symbol = self._member(file, head, 0)
-        for part in rest:
-            symbol = self._attribute(symbol, part)
-        return symbol
+        key = (file, name)
+        if key not in self._resolved:
+            head, *rest = name.split(".")
+            symbol = self._member(file, head, 0)
+            for part in rest:
+                symbol = self._attribute(symbol, part)
+            self._resolved[key] = symbol
+        return self._resolved[key]
 
     def _member(self, file: str, name: str, depth: int) -> Symbol | None:
         outline = self.outline(file)

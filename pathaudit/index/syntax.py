@@ -2,7 +2,7 @@
 
 import ast
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -45,6 +45,19 @@ def _definition_at(module: ast.Module, line: int) -> Definition | None:
     return None
 
 
+def nodes_in(node: ast.AST) -> list[ast.AST]:
+    """A node and all that is in it, in the order of ``ast.walk``, which is slower."""
+    found = [node]
+    for item in found:
+        for name in item._fields:
+            value = getattr(item, name, None)
+            if isinstance(value, list):
+                found.extend(part for part in value if isinstance(part, ast.AST))
+            elif isinstance(value, ast.AST):
+                found.append(value)
+    return found
+
+
 def dotted_name(node: ast.expr) -> str:
     match node:
         case ast.Name(id):
@@ -56,10 +69,10 @@ def dotted_name(node: ast.expr) -> str:
             return ""
 
 
-def returns(node: ast.AST) -> list[ast.expr]:
+def returns(nodes: Iterable[ast.AST]) -> list[ast.expr]:
     return [
         statement.value
-        for statement in ast.walk(node)
+        for statement in nodes
         if isinstance(statement, ast.Return) and statement.value is not None
     ]
 
@@ -71,10 +84,10 @@ class Assigned(Struct, frozen=True, eq=False):
     position: int | None = None
 
 
-def local_assignments(node: ast.AST) -> dict[str, list[Assigned]]:
-    """What each name is assigned anywhere inside a node, in order."""
+def local_assignments(nodes: Iterable[ast.AST]) -> dict[str, list[Assigned]]:
+    """What each name is assigned by some nodes, in order."""
     found: dict[str, list[Assigned]] = {}
-    for statement in ast.walk(node):
+    for statement in nodes:
         if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             for target in targets:
@@ -97,22 +110,20 @@ def parameters(node: Definition) -> set[str]:
     return {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
 
 
-def default_of(node: Definition, name: str) -> ast.expr | None:
+def defaults(node: Definition) -> dict[str, ast.expr]:
     arguments = node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     with_default = positional[len(positional) - len(arguments.defaults) :]
-    for item, default in zip(with_default, arguments.defaults, strict=True):
-        if item.arg == name:
-            return default
-    for item, keyword in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        if item.arg == name:
-            return keyword
-    return None
+    pairs = [
+        *zip(with_default, arguments.defaults, strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return {item.arg: default for item, default in pairs if default is not None}
 
 
-def base_init_call(node: ast.AST) -> ast.Call | None:
+def base_init_call(nodes: Iterable[ast.AST]) -> ast.Call | None:
     """``super().__init__(...)`` or ``Base.__init__(self, ...)`` in a constructor."""
-    for call in ast.walk(node):
+    for call in nodes:
         if (
             isinstance(call, ast.Call)
             and isinstance(call.func, ast.Attribute)

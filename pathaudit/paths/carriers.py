@@ -81,9 +81,14 @@ class Carriers:
         self.names = set(interest.carriers)
         self._lambdas: dict[tuple[int, int], bool] = {}
         self.statements = tuple(all_statements(function.body))
-        self.bindings = [pair for item in self.statements for pair in bindings(item)]
+        self._bound = {id(item): tuple(bindings(item)) for item in self.statements}
+        self.bindings = [pair for item in self.statements for pair in self._bound[id(item)]]
         while self._grow():
             pass
+
+    def bound(self, statement: ir.Statement) -> tuple[tuple[str, ir.Expression], ...]:
+        """What a statement of the function binds, as ``bindings`` has it."""
+        return self._bound[id(statement)]
 
     def _grow(self) -> bool:
         before = len(self.names)

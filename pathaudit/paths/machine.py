@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from pathaudit import ir
 from pathaudit.conditions import Conjunction, PathCondition, both, conjoin
 from pathaudit.index import ClassRef, FunctionRef, Index, Instance, Types
-from pathaudit.index.syntax import returns
 from pathaudit.lower import LoweringError, lower_function
 from pathaudit.paths.attributes import Place
 from pathaudit.paths.carriers import Carriers, Interest
@@ -246,7 +245,7 @@ class Machine(ABC):
             return False
         return any(name.endswith("contextmanager") for name in function.decorators) or any(
             isinstance(node, ast.Attribute) and node.attr in self.question.makers
-            for value in returns(function.node)
+            for value in function.returns
             for node in ast.walk(value)
         )
 

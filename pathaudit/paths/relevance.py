@@ -12,7 +12,6 @@ from pathaudit import ir
 from pathaudit.paths.carriers import PASSING, READING, Carriers, Interest
 from pathaudit.paths.walking import (
     all_statements,
-    bindings,
     blocks,
     chains,
     children,
@@ -61,7 +60,7 @@ class _Planner:
         self._caught: set[int] = set()
         self._all = self._carriers.statements
         self._bindings = self._carriers.bindings
-        self._handed = _handed_names(self._all, interest)
+        self._handed = _handed_names(self._bindings) - {interest.receiver}
 
     def plan(self) -> Plan:
         for statement in self._all:
@@ -191,7 +190,7 @@ class _Planner:
 
     def _binds(self, statement: ir.Statement) -> bool:
         wanted = self._names | self._carriers.names
-        return any(name in wanted for name, _ in bindings(statement))
+        return any(name in wanted for name, _ in self._carriers.bound(statement))
 
     def _shares(self, test: ir.Expression) -> bool:
         """A test that raises matters where it tells of something that other tests ask."""
@@ -216,7 +215,7 @@ class _Planner:
         match statement:
             case ir.Exit("return", value, _) if value is not None and self._interest.returns:
                 self._need_held(value)
-        for name, value in bindings(statement):
+        for name, value in self._carriers.bound(statement):
             if name in self._names or name in self._carriers.names:
                 self._names.update(self._sources(value))
         for expression in own_expressions(statement):
@@ -342,13 +341,12 @@ def _tests(statement: ir.Statement) -> Iterator[ir.Expression]:
             yield subject
 
 
-def _handed_names(statements: tuple[ir.Statement, ...], interest: Interest) -> frozenset[str]:
+def _handed_names(bound: list[tuple[str, ir.Expression]]) -> frozenset[str]:
     """Locals only ever assigned constants, tests or attributes: flags and bounds to hand on."""
     flags: dict[str, bool] = {}
-    for statement in statements:
-        for name, value in bindings(statement):
-            flags[name] = flags.get(name, True) and _is_flag(value)
-    return frozenset({name for name, flag in flags.items() if flag} - {interest.receiver})
+    for name, value in bound:
+        flags[name] = flags.get(name, True) and _is_flag(value)
+    return frozenset(name for name, flag in flags.items() if flag)
 
 
 def _is_flag(value: ir.Expression) -> bool:

@@ -142,6 +142,9 @@ def _paired(
             yield target.id, source
 
 
+_LEAVES = (ir.Name, ir.Constant)
+
+
 def children(node: ir.Expression) -> Iterator[ir.Expression]:  # noqa: C901 - one arm a type
     """The direct parts of an expression."""
     match node:
@@ -175,11 +178,16 @@ def children(node: ir.Expression) -> Iterator[ir.Expression]:  # noqa: C901 - on
             yield value
 
 
-def walk(node: ir.Expression) -> Iterator[ir.Expression]:
-    """An expression and all its parts."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+def walk(node: ir.Expression) -> list[ir.Expression]:
+    """An expression and all its parts, each before its own."""
+    found: list[ir.Expression] = []
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        found.append(part)
+        if not isinstance(part, _LEAVES):
+            pending.extend(reversed(tuple(children(part))))
+    return found
 
 
 def names_of(node: ir.Expression) -> set[str]:

@@ -41,6 +41,29 @@ class Crew:
         self.size = size
         self._given = (tree, profile)
         self._members: list[tuple[BaseProcess, Connection]] = []
+        self._aside: list[tuple[BaseProcess, Connection]] = []
+        self._begun = 0
+        self._found: dict[int, Record] = {}
+
+    @property
+    def started(self) -> bool:
+        return bool(self._members)
+
+    def begin(
+        self, stage: Stage[Item, Result], item: Item, rule: AnyRule | None
+    ) -> Callable[[], Record]:
+        """Give one unit to a process beside the others; what is returned waits for its record."""
+        link = self._aside[0][1] if self._aside else self._start(self._aside)
+        number = self._begun
+        self._begun += 1
+        link.send(_Batch(stage.run, rule, (item,), (number,)))
+
+        def finish() -> Record:
+            while number not in self._found:
+                self._found.update(self._receive(link))
+            return self._found.pop(number)
+
+        return finish
 
     def run(
         self,
@@ -51,7 +74,7 @@ class Crew:
     ) -> list[Record]:
         """The records of some units, in their order; ``done`` is told how many came in."""
         while len(self._members) < self.size:
-            self._start()
+            self._start(self._members)
         queues = self._shared_out(stage, items, rule)
         found: dict[int, Record] = {}
         links = [link for _, link in self._members]
@@ -69,20 +92,23 @@ class Crew:
 
     def stop(self) -> None:
         """End the processes, whatever they are doing."""
-        for process, link in self._members:
+        everyone = [*self._members, *self._aside]
+        for process, link in everyone:
             link.close()
             process.terminate()
-        for process, _ in self._members:
+        for process, _ in everyone:
             process.join()
-        self._members = []
+        self._members, self._aside = [], []
 
-    def _start(self) -> None:
+    def _start(self, members: list[tuple[BaseProcess, Connection]]) -> Connection:
+        """Start a process, one more of ``members``; the link to it."""
         ours, theirs = multiprocessing.Pipe()
         process = multiprocessing.Process(target=_serve, args=(theirs, *self._given), daemon=True)
         with _interrupts_held():
             process.start()
-            self._members.append((process, ours))
+            members.append((process, ours))
         theirs.close()
+        return ours
 
     def _shared_out(
         self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None

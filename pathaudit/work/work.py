@@ -1,6 +1,6 @@
 """Does units of work: those that are not known yet, here or in other processes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import msgspec
@@ -50,6 +50,7 @@ class Work:
         self._known = known
         self._answers: dict[bytes, Record] = {}  # of this work: several rules ask the same
         self._crew = Crew(tree, profile, jobs)
+        self._begun: dict[bytes, Callable[[], Record]] = {}
         self._progress = progress
         self._done = self._asked = 0
 
@@ -57,6 +58,14 @@ class Work:
     def index(self) -> Index:
         """For questions whose answers nothing keeps."""
         return Index(self._outlines, self.profile)
+
+    def begin(self, stage: Stage[Item, Result], item: Item, rule: AnyRule | None = None) -> None:
+        """Start one long unit, to be worked out beside others until ``run`` asks for it."""
+        (key,) = self._keys(stage, [item], rule)
+        if self._crew.size == 1 or key in self._begun or self._recall(key):
+            return
+        if not (self.focus and stage.judges) or self._leading({key: item}, self.focus):
+            self._begun[key] = self._crew.begin(stage, item, rule)
 
     def run(
         self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None = None
@@ -95,19 +104,25 @@ class Work:
         unknown = {key: item for key, item in wanted.items() if not self._recall(key)}
         if narrowed:
             unknown = self._leading(unknown, narrowed)
-        fresh = self._compute(stage, list(unknown.values()), rule)
-        for key, record in zip(unknown, fresh, strict=True):
+        begun = [key for key in unknown if key in self._begun]
+        rest = {key: item for key, item in unknown.items() if key not in self._begun}
+        fresh = self._compute(stage, list(rest.values()), rule)
+        self._learn(zip(rest, fresh, strict=True))
+        self._learn((key, self._begun.pop(key)()) for key in begun)
+        pairs = zip(items, keys, strict=True)
+        return [(item, self._answers[key]) for item, key in pairs if key in self._answers]
+
+    def _learn(self, found: Iterable[tuple[bytes, Record]]) -> None:
+        for key, record in found:
             self._answers[key] = record
             if self._known is not None:
                 self._known.keep(key, record)
-        pairs = zip(items, keys, strict=True)
-        return [(item, self._answers[key]) for item, key in pairs if key in self._answers]
 
     def _leading(self, items: dict[bytes, Item], narrowed: frozenset[str]) -> dict[bytes, Item]:
         """The items that may lead to a file: they did before, or what they name imports it."""
         known = self._known
-        open_ = {key for key in items if known is None or not known.depended(key, narrowed)}
-        named = {key: _files_in(items[key]) for key in open_}
+        asked = {key for key in items if known is None or not known.depended(key, narrowed)}
+        named = {key: _files_in(items[key]) for key in asked}
         starts = {file for files in named.values() for file in files}
         leading = self._imports.lead_to(starts, narrowed)
         lost = {key for key, files in named.items() if leading.isdisjoint(files)}
@@ -126,7 +141,7 @@ class Work:
         self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None
     ) -> list[Record]:
         self._asked += len(items)
-        if self._crew.size > 1 and len(items) > _FEW:
+        if self._crew.started or (self._crew.size > 1 and len(items) > _FEW):
             return self._crew.run(stage, items, rule, self._tell)
         found = []
         for item in items:
