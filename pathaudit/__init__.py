@@ -6,6 +6,7 @@ hook even running, on every path? Start reading at ``audit.py``: one page shows 
 A module imports only from the lines below its own. ``tests/test_architecture.py`` enforces it:
 
     cli
+    config
     reporters
     bump
     graph | live
@@ -16,6 +17,7 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     audit
     variants
     gates
+    policy
     suppress
     check
     callgraph

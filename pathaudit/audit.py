@@ -34,6 +34,7 @@ from pathaudit.sources import SourceTree
 # What follows code imports LibCST, which a report that is already known does not need.
 if TYPE_CHECKING:
     from pathaudit.check import Answer
+    from pathaudit.policy import Told
     from pathaudit.work import Work
 
 
@@ -163,9 +164,12 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     """Judge the rules on a tree of which something may be known; raises as ``audit`` does."""
     from pathaudit.check import begin_rule, check_rule
     from pathaudit.gates import begin_controls, with_controls
+    from pathaudit.policy import Told, apply_policy
     from pathaudit.suppress import apply_suppressions
 
-    _expect_entries(work, entry)
+    few = (entry,) if entry is not None else rules.policy.entries
+    _expect_entries(work, few)
+    entry = few[0] if len(few) == 1 else None
     tree = work.tree
     for rule in rules.rules:
         begin_rule(work, rule)
@@ -173,21 +177,23 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     for rule in rules.rules:
         answers.append(check_rule(work, rule, entry))
         begin_controls(work, answers[-1].findings)
-    whole = entry is None and not work.focus
+    whole = not few and not work.focus
     accepted = apply_suppressions(work.index, rules, answers, whole=whole, focus=work.focus)
     findings = sorted(with_controls(work, accepted), key=_place)
     entries = tuple(x for answer in answers for x in answer.entries)
     gaps = _gaps(work, answers, entries)
+    told = apply_policy(rules, few if entry is None else (), Told(tuple(findings), entries, gaps))
     return Report(
         tool=f"pathaudit {__version__}",
         source=Source(label=tree.label, version=tree.version),
         rules=tuple(rule.id for rule in rules.rules),
-        findings=tuple(findings),
-        entries=entries,
-        gaps=gaps,
-        summary=_summary(tree, findings, entries, gaps),
+        findings=told.findings,
+        entries=told.entries,
+        gaps=told.gaps,
+        summary=_summary(tree, told),
         files=tuple(sorted(work.focus)),
         inert=_inert(rules, answers) if whole else (),
+        left_out=told.left_out,
     )
 
 
@@ -220,7 +226,7 @@ def _place(finding: Finding) -> tuple[str, int, int, str, str]:
     return (finding.file, finding.line, finding.column, finding.rule, finding.entry)
 
 
-def _expect_entries(work: "Work", entry: str | None) -> None:
+def _expect_entries(work: "Work", wanted: tuple[str, ...]) -> None:
     from pathaudit.check import find_entries
 
     served = find_entries(work)
@@ -230,9 +236,10 @@ def _expect_entries(work: "Work", entry: str | None) -> None:
             hint=f"is this a {work.profile.framework} source tree?",
         )
     names = sorted({ref.name for ref in served})
-    if entry is not None and entry not in names:
-        hint = did_you_mean(entry, names, f"{len(names)} classes are served")
-        raise UsageError(f"{work.tree.label} serves no class {entry!r}", hint=hint)
+    for name in wanted:
+        if name not in names:
+            hint = did_you_mean(name, names, f"{len(names)} classes are served")
+            raise UsageError(f"{work.tree.label} serves no class {name!r}", hint=hint)
 
 
 def _gaps(
@@ -259,15 +266,10 @@ def _inert(rules: Ruleset, answers: "list[Answer]") -> tuple[str, ...]:
     return tuple(rule.id for rule, answer in pairs if not answer.examined)
 
 
-def _summary(
-    tree: SourceTree,
-    findings: list[Finding],
-    entries: tuple[EntryReport, ...],
-    gaps: tuple[Gap, ...],
-) -> Summary:
+def _summary(tree: SourceTree, told: "Told") -> Summary:
     sites = {
         (item.rule, site.file, site.line, site.column, site.verdict)
-        for item in entries
+        for item in told.entries
         for site in item.sites
     }
     worst = {place[:-1]: Verdict.HOLDS for place in sites}
@@ -275,11 +277,11 @@ def _summary(
         if verdict is not Verdict.HOLDS and worst[tuple(place)] is not Verdict.VIOLATED:  # type: ignore[index]
             worst[tuple(place)] = verdict  # type: ignore[index]
     verdicts = list(worst.values())
-    told = [x for x in findings if x.suppressed is None and x.verdict is Verdict.VIOLATED]
-    severities = [finding.severity for finding in told]
+    judged = [x for x in told.findings if x.suppressed is None and x.verdict is Verdict.VIOLATED]
+    severities = [finding.severity for finding in judged]
     return Summary(
         files=len(tree.paths),
-        entries=len({(item.rule, item.file, item.entry) for item in entries}),
+        entries=len({(item.rule, item.file, item.entry) for item in told.entries}),
         sites=len(worst),
         holds=verdicts.count(Verdict.HOLDS),
         violated=verdicts.count(Verdict.VIOLATED),
@@ -287,6 +289,6 @@ def _summary(
         errors=severities.count(Severity.ERROR),
         warnings=severities.count(Severity.WARNING),
         notes=severities.count(Severity.NOTE),
-        suppressed=len([x for x in findings if x.suppressed is not None]),
-        gaps=len(gaps),
+        suppressed=len([x for x in told.findings if x.suppressed is not None]),
+        gaps=len(told.gaps),
     )

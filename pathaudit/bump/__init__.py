@@ -118,8 +118,9 @@ class _Plan:
         if after.target is None:
             self._miss(after.aim.remark, pin)
         elif before.target is None:
-            self._miss(f"what was before: {before.aim.remark}", pin)
-            self._scan(after.target, f"before: {before.aim.remark}", False, pin)
+            reason = _untold(before)
+            self._miss(reason, pin)
+            self._scan(after.target, reason, False, pin)
         else:
             self._compare(before.target, after.target, pin)
 
@@ -139,7 +140,7 @@ class _Plan:
             trees = ", ".join(sorted(aim.tree for aim in known.values()))
             self._scan(aimed.target, f"several versions were pinned before: {trees}", False, new)
         elif pinned:
-            self._scan(aimed.target, f"before: {pinned[0].aim.remark}", False, new)
+            self._scan(aimed.target, _untold(pinned[0]), False, new)
         else:
             reason = f"{self._after.sought.package} was not pinned before"
             self._scan(aimed.target, reason, True, new)
@@ -157,6 +158,10 @@ class _Plan:
     def _miss(self, reason: str, pin: Pin) -> None:
         known = self.missing.get(reason)
         self.missing[reason] = Missing(reason, (*(known.pins if known else ()), pin))
+
+
+def _untold(before: Aimed) -> str:
+    return f"what was pinned before cannot be told: {before.aim.remark or before.aim.pin.text}"
 
 
 def _kind(before: Aimed, after: Aimed) -> str:

@@ -8,7 +8,7 @@ from packaging.specifiers import SpecifierSet
 
 from pathaudit.bump.pins import PinsRead
 from pathaudit.bump.pins.forms import ALTERNATIVE
-from pathaudit.bump.pins.sought import Sought
+from pathaudit.bump.pins.sought import Sought, version_of
 from pathaudit.errors import SourceError
 from pathaudit.results.bumps import Aim, Pin, PinSource, pin_place
 from pathaudit.sources.repository import Submodule, holds_commit
@@ -120,6 +120,8 @@ def _image(pin: Pin, state: State, _: Newest | None) -> Aimed:
         return _unknown(pin, f"{pin.text}: an argument has no default")
     if pin.revision in ("", "latest"):
         return _unknown(pin, f"{pin.text} is whatever the newest image is")
+    if version_of(pin.revision):
+        return _unknown(pin, f"{pin.text} is not published with the releases")
     return _unknown(pin, f"the tag of {pin.text} names no version")
 
 

@@ -6,7 +6,7 @@ both versions, then all else behind a click. What exceeds the limit of a comment
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from msgspec import Struct
@@ -21,8 +21,10 @@ from pathaudit.reporters.bumps import (
     summary_of,
     unchanged_text,
 )
+from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.markdown_text import cell, code, escaped, in_html, with_code
 from pathaudit.reporters.phrases import counted, word_of
+from pathaudit.reporters.terminal import cut
 from pathaudit.results import Finding, Severity, fails
 from pathaudit.results.bumps import (
     Arrival,
@@ -37,8 +39,13 @@ from pathaudit.results.versions import Added, Origin
 MARKER = "<!-- pathaudit-bump -->"  # by which a comment is found again and replaced
 LIMIT = 65_536  # characters of a comment on GitHub
 _RESERVE = 300  # for what is said of the rest
-_PINS = 50
+_PINS = 40
+_REMARKS = 20
 _ODD = 20
+_FEW = 5
+_SHORT = 120  # characters of a name, or of what a pin says
+_REASON = 300
+_LISTED = 20
 _LONGEST = 300  # characters of one line of code
 
 
@@ -121,19 +128,19 @@ def _changes(changes: Sequence[PinChange]) -> Iterator[str]:
     for item in changes[:_PINS]:
         shown = item.new or item.old
         if shown is not None:
-            was, now = (cell(aim_text(aim)) if aim else "" for aim in (item.old, item.new))
+            was, now = (_cell(aim_text(aim)) if aim else "" for aim in (item.old, item.new))
             fields = f" {', '.join(item.fields)}" if item.change == "same" else ""
             change = f"same version; other{fields}" if fields else item.change
-            yield f"| {cell(pin_place(shown.pin))} | {change} | {was} | {now} |"
+            yield f"| {_cell(pin_place(shown.pin))} | {change} | {was} | {now} |"
     yield ""
     if len(changes) > _PINS:
         yield f"and {len(changes) - _PINS} more pins"
         yield ""
     remarks = [(item, text) for item in changes[:_PINS] for text in remarks_of(item)]
-    for item, text in remarks:
+    for item, text in remarks[:_REMARKS]:
         shown = item.new or item.old
         if shown is not None:
-            yield f"- {code(pin_place(shown.pin))} {escaped(text)}"
+            yield f"- {_code(pin_place(shown.pin))} {_reason(text)}"
     if remarks:
         yield ""
 
@@ -144,25 +151,38 @@ def _warnings(report: BumpReport) -> Iterator[str]:
         yield "> [!CAUTION]"
         yield "> **Not audited, because it could not be had:**"
         for missing in report.unfetched[:_ODD]:
-            tree = f"{code(missing.tree)} " if missing.tree else ""
-            yield f"> - {tree}for {_codes(missing.pins[:_ODD])}: {escaped(missing.reason)}"
+            tree = f"{_code(missing.tree)} " if missing.tree else ""
+            yield f"> - {tree}for {_codes(missing.pins)}: {_reason(missing.reason)}"
         yield ""
     for item in report.disagreements:
         yield "> [!WARNING]"
         yield f"> **Pins that disagree {item.when} the change:**"
         for pin in item.pins[:_ODD]:
-            yield f"> - {code(pin_place(pin))} {code(pin.text)}"
+            yield f"> - {_code(pin_place(pin))} {_code(pin.text)}"
         yield ""
     if report.gaps:
         yield "> [!WARNING]"
         yield "> **Dependency files that could not be read:**"
         for gap in report.gaps[:_ODD]:
-            yield f"> - {code(f'{gap.file}:{gap.line}')} {escaped(gap.message)}"
+            yield f"> - {_code(f'{gap.file}:{gap.line}')} {_reason(gap.message)}"
         yield ""
 
 
-def _codes(texts: Iterable[str]) -> str:
-    return ", ".join(code(text) for text in texts)
+def _code(text: str) -> str:
+    return code(cut(visible(text), _SHORT))
+
+
+def _cell(text: str) -> str:
+    return cell(cut(visible(text), _SHORT))
+
+
+def _reason(text: str) -> str:
+    return escaped(cut(visible(text), _REASON))
+
+
+def _codes(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - _FEW} more" if len(texts) > _FEW else ""
+    return ", ".join(_code(text) for text in texts[:_FEW]) + more
 
 
 # ---- the versions -------------------------------------------------------------------------------
@@ -171,6 +191,7 @@ def _codes(texts: Iterable[str]) -> str:
 def _parts(report: BumpReport) -> Iterator[_Part]:
     for item in report.comparisons:
         yield from _worse(item)
+        yield from _fixed(item)
     for arrival in report.arrivals:
         yield _alone(arrival)
     for item in report.comparisons:
@@ -226,7 +247,7 @@ def _group(
 
 
 def _prose(finding: Finding) -> Iterator[str]:
-    served = f" Served as {_codes(finding.entries[:5])}." if finding.entries else ""
+    served = f" Served as {_codes(finding.entries)}." if finding.entries else ""
     effect = f" {escaped(finding.effect)}." if finding.effect else ""
     yield f"{with_code(_folded(finding.fix))}{effect}{served}"
     yield ""
@@ -252,6 +273,22 @@ def _code_block(item: Regression) -> Iterator[str]:
         mark = ">" if line.mark else "|"
         yield f"{sign_of(line)} {old} {new} {mark} {text[:_LONGEST]}".rstrip()
     yield fence
+
+
+def _fixed(item: Comparison) -> Iterator[_Part]:
+    """What is right now, and what was wrong with it."""
+    if not item.diff.fixed:
+        return
+    old, new = _version(item)
+    lines = [f"#### Fixed in {new}, wrong in {old}: {len(item.diff.fixed)}", ""]
+    for ended in item.diff.fixed[:_LISTED]:
+        finding = ended.finding
+        place = code(f"{finding.file}:{finding.line}")
+        text = escaped(f"{finding.message}; {ended.remark}" if ended.remark else finding.message)
+        lines.append(f"- {word_of(finding)} {code(finding.rule)} {place} {text}")
+    left = len(item.diff.fixed) - _LISTED
+    lines += [f"- and {left} more, below"] if left > 0 else []
+    yield _Part("what is fixed", (*lines, ""))
 
 
 def _errors(item: Arrival) -> list[Finding]:

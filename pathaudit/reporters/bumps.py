@@ -116,7 +116,8 @@ def remarks_of(item: PinChange) -> list[str]:
     found = []
     for word, aim in sides:
         if aim is not None and aim.remark and item.change != "same":
-            found.append(f"{word}: {visible(aim.pin.text)}; {visible(aim.remark)}")
+            written = "" if aim.pin.text in aim.remark else f"{visible(aim.pin.text)}; "
+            found.append(f"{word}: {written}{visible(aim.remark)}")
     return found
 
 
@@ -149,7 +150,7 @@ def _comparison(item: Comparison, page: Page) -> Iterator[Line]:
     title = f"{visible(item.old)} -> {visible(item.new)}"
     yield from hanging((("bold", title), ("", " for ")), listed(item.pins), 2, page)
     yield ()
-    yield from lines_of(_ordered(item.diff), page, None, beside)
+    yield from lines_of(_ordered(item.diff), page, None, beside=beside, said=True)
     yield ()
 
 
@@ -253,8 +254,8 @@ def summary_of(report: BumpReport) -> Styled:
 def _counts(report: BumpReport, seconds: float | None) -> str:
     parts = [
         f"from {visible(report.base)} to {visible(report.head)}",
-        f"{counted(report.pins, 'pin')} of {visible(report.package)}",
-        f"{len(report.changes)} changed",
+        f"{counted(report.pins, 'pin')} of {visible(report.package)}, "
+        f"{counted(len(report.changes), 'change')}",
     ]
     if report.comparisons:
         parts.append(f"{counted(len(report.comparisons), 'pair')} of versions compared")

@@ -6,7 +6,14 @@ from typing import TextIO
 
 from pathaudit.reporters.diagnostics import Block, block_lines, marked_spots
 from pathaudit.reporters.escaping import visible
-from pathaudit.reporters.phrases import counted, listed, shown_path, source_name, word_of
+from pathaudit.reporters.phrases import (
+    counted,
+    left_out_phrases,
+    listed,
+    shown_path,
+    source_name,
+    word_of,
+)
 from pathaudit.reporters.snippets import numbers_shown
 from pathaudit.reporters.terminal import GLUE, Line, Page, Styled, hanging, paint, table
 from pathaudit.results import Finding, Severity, fails
@@ -81,13 +88,21 @@ def lines_wanted(diff: ReportDiff) -> Mapping[str, frozenset[int]]:
 
 
 def lines_of(
-    diff: ReportDiff, page: Page, seconds: float | None, beside: Beside = _nothing
+    diff: ReportDiff,
+    page: Page,
+    seconds: float | None,
+    *,
+    beside: Beside = _nothing,
+    said: bool = False,
 ) -> Iterator[Line]:
-    """Yield the lines of what changed; ``beside`` yields more below a finding shown in full."""
+    """Yield the lines of what changed.
+
+    ``beside`` yields more below a finding shown in full; ``said``, what is fixed is told, too.
+    """
     yield from _added(diff.added, page, beside)
     yield from _listed("Changed", [_kept(item) for item in diff.changed], page)
     yield from _listed("Can no longer be decided", [_undecided(x) for x in diff.undecided], page)
-    yield from _listed("Fixed", [_ended(item) for item in diff.fixed], page)
+    yield from _listed("Fixed", [_ended(item, said=said) for item in diff.fixed], page)
     yield from _listed("No longer there, and not fixed", [_ended(x) for x in diff.dropped], page)
     yield from _listed("Lost an event", [_loss(x) for x in unexplained(diff)], page)
     yield from _listed("Ways to run layers", [_variant(item) for item in diff.variants], page)
@@ -146,8 +161,9 @@ def _undecided(item: Undecided) -> Row:
     return _place(item.file, item.line), name, "; ".join(filter(None, (text, reason)))
 
 
-def _ended(item: Ended) -> Row:
-    return _row(item.finding, _ENDINGS[item.ending], visible(item.remark))
+def _ended(item: Ended, *, said: bool = False) -> Row:
+    message = visible(item.finding.message) if said else ""
+    return _row(item.finding, _ENDINGS[item.ending], message, visible(item.remark))
 
 
 def unexplained(diff: ReportDiff) -> list[EventLoss]:
@@ -249,6 +265,7 @@ def _summary(diff: ReportDiff, page: Page, seconds: float | None) -> Iterator[Li
         parts.append(f"{counts.dropped} no longer there")
     parts.append(f"{counted(counts.undecided, 'verdict')} became unknown")
     parts.append(f"{counted(counts.variants, 'way', 'ways')} to run layers changed")
+    parts += left_out_phrases(diff.left_out)
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")
     text = f"from {source_name(diff.old)} to {source_name(diff.new)}: {'; '.join(parts)}"

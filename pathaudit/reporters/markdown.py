@@ -4,19 +4,25 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from pathaudit.reporters.changes import unexplained
+from pathaudit.reporters.fitting import LIMIT, Unit, fitting, lines_of, size
 from pathaudit.reporters.markdown_text import MARKER, cell, cells, code, escaped
-from pathaudit.reporters.phrases import counted, word_of
+from pathaudit.reporters.phrases import counted, left_out_phrases, word_of
 from pathaudit.reporters.timeline import cell_of
 from pathaudit.results import Finding, Severity, Source, fails
 from pathaudit.results.versions import History, Kept, ReportDiff, Trace, Variant, VariantChange
 
 _OPEN = 20  # rows that are shown without a click
+_RESERVE = 100  # bytes for what is said of rows left out
 
 
-def render(diff: ReportDiff, out: TextIO) -> None:
-    """Write what changed to ``out``."""
+def render(diff: ReportDiff, out: TextIO, *, limit: int = LIMIT) -> None:
+    """Write what changed to ``out``: in at most ``limit`` bytes of UTF-8, cut between rows."""
     encoding = out.encoding or "utf-8"
-    for line in _lines(diff):
+    head, units = list(_head(diff)), list(_units(diff))
+    shown = fitting(units, limit - size(head) - _RESERVE)
+    left = len(units) - len(shown)
+    last = [f"**{counted(left, 'more row')} left out**; `--format json` has all."] if left else []
+    for line in (*head, *lines_of(shown), *last):
         out.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
@@ -34,7 +40,7 @@ def _rows(history: History) -> Iterator[str]:
         (label, *map(cell_of, row.counts), str(row.entries), str(row.gaps))
         for label, row in zip(labels, history.rows, strict=True)
     ]
-    yield from _table("Findings by version", columns, rows)
+    yield from lines_of(list(_table("Findings by version", columns, rows)))
 
 
 def _story(trace: Trace) -> Iterator[str]:
@@ -42,7 +48,7 @@ def _story(trace: Trace) -> Iterator[str]:
         (cell(x.source.version or x.source.label), x.state, cells(x.places)) for x in trace.moments
     ]
     heading = f"{code(trace.rule)} of {code(trace.entry)}"
-    yield from _table(heading, ("version", "state", "places"), rows)
+    yield from lines_of(list(_table(heading, ("version", "state", "places"), rows)))
     for turn in trace.turns:
         before, after = (x.source.version or x.source.label for x in (turn.before, turn.after))
         states = f"{turn.before.state} → {turn.after.state}"
@@ -51,7 +57,7 @@ def _story(trace: Trace) -> Iterator[str]:
             yield f"  - {code(commit.id[:12])} {commit.date} {escaped(commit.subject)}"
 
 
-def _lines(diff: ReportDiff) -> Iterator[str]:
+def _head(diff: ReportDiff) -> Iterator[str]:
     counts = diff.summary
     yield MARKER
     yield f"### pathaudit: {_source(diff.old)} → {_source(diff.new)}"
@@ -61,7 +67,11 @@ def _lines(diff: ReportDiff) -> Iterator[str]:
         f"changed, {counts.unchanged} unchanged; {counted(counts.undecided, 'verdict')} became "
         f"unknown; {counted(counts.variants, 'way')} to run layers changed."
     )
+    yield from (f"{phrase}." for phrase in left_out_phrases(diff.left_out))
     yield ""
+
+
+def _units(diff: ReportDiff) -> Iterator[Unit]:
     found = ("", "rule", "place", "method", "what")
     yield from _table("Added", found, [_finding(x.finding) for x in diff.added])
     yield from _table("Changed", found, [(*_finding(x.new)[:4], _changes(x)) for x in diff.changed])
@@ -96,21 +106,19 @@ def _verdict(diff: ReportDiff) -> str:
 
 def _table(
     heading: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, folded: bool = False
-) -> Iterator[str]:
-    if not rows:
-        return
+) -> Iterator[Unit]:
+    """The rows of a table, behind a click if there are many."""
     fold = folded or len(rows) > _OPEN
     title = f"{heading}: {len(rows)}"
-    yield f"<details><summary>{title}</summary>" if fold else f"#### {title}"
-    yield ""
-    yield f"| {' | '.join(columns)} |"
-    yield f"|{' --- |' * len(columns)}"
+    opening = (
+        f"<details><summary>{title}</summary>" if fold else f"#### {title}",
+        "",
+        f"| {' | '.join(columns)} |",
+        f"|{' --- |' * len(columns)}",
+    )
+    closing = ("", "</details>", "") if fold else ("",)
     for row in rows:
-        yield f"| {' | '.join(row)} |"
-    yield ""
-    if fold:
-        yield "</details>"
-        yield ""
+        yield Unit(heading, (f"| {' | '.join(row)} |",), opening, closing)
 
 
 def _finding(finding: Finding) -> tuple[str, str, str, str, str]:

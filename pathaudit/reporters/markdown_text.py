@@ -12,7 +12,7 @@ from pathaudit.reporters.escaping import visible
 
 MARKER = "<!-- pathaudit -->"  # by which a comment is found again and replaced
 # GitHub looks for mentions, issues and formulas in what is shown: only code keeps it from that.
-_MEANING = re.compile("[@#$]")
+_MEANING = re.compile("[@#$]+")
 
 
 def code(text: str) -> str:
@@ -22,7 +22,9 @@ def code(text: str) -> str:
     shown = visible(text)
     runs = re.findall(r"`+", shown)
     fence = "`" * (max(map(len, runs), default=0) + 1)
-    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    # A space is taken away from both ends where there is one at both.
+    ends = shown[0] + shown[-1]
+    pad = " " if "`" in ends or (ends == "  " and shown.strip(" ")) else ""
     return f"{fence}{pad}{shown}{pad}{fence}"
 
 

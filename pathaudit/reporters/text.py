@@ -18,6 +18,7 @@ from pathaudit.reporters.phrases import (
     by_urgency,
     counted,
     layers_run,
+    left_out_phrases,
     listed,
     place_of,
     source_name,
@@ -214,6 +215,7 @@ def _summary(report: Report, page: Page, seconds: float | None) -> Iterator[Line
         f"{counts.violated} violated, {counts.unknown} unknown",
         f"{counts.suppressed} suppressed",
         counted(counts.gaps, "gap"),
+        *left_out_phrases(report.left_out),
     ]
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")

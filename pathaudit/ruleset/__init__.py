@@ -2,6 +2,7 @@
 
 from pathaudit.ruleset.loading import (
     PROFILE_FILE,
+    load_file,
     load_own_rules,
     load_ruleset,
     rules_directory,
@@ -54,6 +55,7 @@ from pathaudit.ruleset.rules import (
     InvokesRule,
     OnceRule,
     ParityRule,
+    Policy,
     PrecedesRule,
     Protocol,
     ProvidesRule,
@@ -96,6 +98,7 @@ __all__ = [
     "ParityRule",
     "Pipeline",
     "Placeholder",
+    "Policy",
     "PrecedesRule",
     "Predicate",
     "Profile",
@@ -118,6 +121,7 @@ __all__ = [
     "Stages",
     "UsesRule",
     "call_pattern",
+    "load_file",
     "load_own_rules",
     "load_ruleset",
     "rules_directory",

@@ -11,6 +11,8 @@ from pathaudit.bump.pins.images import read_yaml
 from pathaudit.bump.pins.locks import read_lock, read_pipfile_lock
 from pathaudit.bump.pins.pyproject import read_pipfile, read_pyproject
 from pathaudit.bump.pins.requirements import includes, read_requirements
+from pathaudit.bump.pins.setup import read_setup
+from pathaudit.bump.pins.shell import read_script
 from pathaudit.bump.pins.sought import Sought, version_of
 from pathaudit.errors import SourceError
 from pathaudit.results import Gap
@@ -36,6 +38,8 @@ _READERS: tuple[tuple[str, Reader], ...] = (
     ("*.dockerfile", read_dockerfile),
     ("Dockerfile.*", read_dockerfile),
     ("*Containerfile", read_dockerfile),
+    ("setup.py", read_setup),
+    ("*.sh", read_script),
     ("*.yml", read_yaml),
     ("*.yaml", read_yaml),
 )
@@ -45,7 +49,7 @@ _REQUIREMENTS_FOLDERS = ("requirements/*.txt", "requirements/*.in", "deps/*.txt"
 
 # What is built, installed or copied from elsewhere is not what this repository asks for.
 _FOREIGN = frozenset(
-    [
+    (
         ".git",
         ".nox",
         ".tox",
@@ -59,7 +63,7 @@ _FOREIGN = frozenset(
         "vendor",
         "vendored",
         "venv",
-    ]
+    )
 )
 
 
@@ -85,7 +89,7 @@ def read_pins(files: RepositoryFiles, sought: Sought) -> PinsRead:
         else:
             plain.append((path, "constraint" if _is_one(path, _CONSTRAINTS) else "requirement"))
     found += _read_requirements(files, plain, sought)
-    found += [_submodule(module, sought) for module in _modules(files, sought)]
+    found += [_submodule(module) for module in _modules(files, sought)]
     pins = {pin: None for pin in found if isinstance(pin, Pin)}
     gaps = {gap: None for gap in found if isinstance(gap, Gap)}
     return PinsRead(
@@ -160,7 +164,7 @@ def _modules(files: RepositoryFiles, sought: Sought) -> Iterator[Submodule]:
     yield from (module for module in files.submodules if sought.is_repository(module.address))
 
 
-def _submodule(module: Submodule, sought: Sought) -> Pin:
+def _submodule(module: Submodule) -> Pin:
     """The pin that a submodule is; its revision is a tag of a version, if one is there."""
     tag = tag_at(module, lambda name: bool(version_of(name)))
     return Pin(

@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from io import BytesIO
-from typing import TypedDict
+from typing import IO, TypedDict, cast
 
 from dockerfile_parse import DockerfileParser
 
@@ -18,7 +18,7 @@ from pathaudit.results.bumps import Pin
 Found = Iterator[Pin | Gap]
 
 _KNOWN = frozenset(
-    [
+    (
         "ADD",
         "ARG",
         "CMD",
@@ -38,7 +38,7 @@ _KNOWN = frozenset(
         "USER",
         "VOLUME",
         "WORKDIR",
-    ]
+    )
 )
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?:(:?[-+])([^}]*))?\})")
 _FROM = "--from="
@@ -103,7 +103,9 @@ class _Variables:
 def read_dockerfile(data: bytes, file: str, sought: Sought) -> Found:
     """The pins of a Dockerfile, with the defaults of its arguments."""
     text = data.decode("utf-8-sig", "replace")
-    parser = DockerfileParser(fileobj=BytesIO(text.encode()), env_replace=False)
+    # The stubs ask for a file of text, but the parser reads bytes.
+    file_like = cast(IO[str], BytesIO(text.encode()))
+    parser = DockerfileParser(fileobj=file_like, env_replace=False)
     variables = _Variables()
     instructions: list[Instruction] = parser.structure
     for item in instructions:

@@ -21,6 +21,9 @@ from pathaudit.results.bumps import Pin, PinSource
 
 ALTERNATIVE = " || "
 
+# A line of TOML up to its comment, if there is one.
+_CODE = re.compile(r"""(?:"(?:\\.|[^"\\])*"|'[^']*'|[^"'#])*+""")
+
 
 class Place(Struct, frozen=True):
     """Where a pin stands: the file, the line, the part of the file, and what role it has there."""
@@ -126,7 +129,7 @@ def pin_of_image(reference: str, place: Place, sought: Sought) -> Pin | None:
         role="image",
         text=reference,
         source=PinSource.IMAGE,
-        version=version_of(tag),
+        version=version_of(tag) if sought.is_published_image(head) else "",
         address=head,
         revision=tag,
         hashes=(digest,) if digest else (),
@@ -232,13 +235,11 @@ def _literal(value: object) -> str:
 def line_of(text: str, *patterns: str, nth: int = 1) -> int:
     """The line where the last of some patterns matches, each looked for after the one before.
 
-    ``nth`` of the last pattern is meant. Lines of comments are left out; the first line if the
-    text does not have them.
+    ``nth`` of the last pattern is meant. Comments are left out; the first line if the text does not
+    have them.
     """
     lines = [
-        (number, line)
-        for number, line in enumerate(text.splitlines(), start=1)
-        if not line.lstrip().startswith("#")
+        (number, _without_comment(line)) for number, line in enumerate(text.splitlines(), start=1)
     ]
     start = 0
     for pattern in patterns[:-1]:
@@ -247,3 +248,9 @@ def line_of(text: str, *patterns: str, nth: int = 1) -> int:
         )
     hits = [number for number, line in lines[start:] if re.search(patterns[-1], line)]
     return hits[min(nth, len(hits)) - 1] if hits else 1
+
+
+def _without_comment(line: str) -> str:
+    code = _CODE.match(line)
+    rest = line[code.end() :] if code else ""
+    return line[: -len(rest)] if rest.startswith("#") else line

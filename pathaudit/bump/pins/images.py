@@ -78,7 +78,7 @@ def _installed(node: yaml.MappingNode, file: str, sought: Sought) -> Found:
             continue
         for item in value.value:
             text = item.value if isinstance(item, yaml.ScalarNode) else ""
-            if not sought.occurs_in(text.encode("utf-8", "replace")):
+            if not sought.begins(text):
                 continue
             place = Place(file, item.start_mark.line + 1, "pip")
             try:

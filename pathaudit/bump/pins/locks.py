@@ -16,6 +16,8 @@ from pathaudit.results.bumps import Pin
 
 Found = Iterator[Pin | Gap]
 
+_NEAR = 4
+
 
 def read_lock(data: bytes, file: str, sought: Sought) -> Found:
     """The pins of a lock file in TOML, whose packages are a list; SourceError if it is no TOML."""
@@ -33,18 +35,14 @@ def read_lock(data: bytes, file: str, sought: Sought) -> Found:
         if pin is None:
             yield Gap(kind="file", file=file, line=place.line, message="names no version")
         else:
-            yield msgspec.structs.replace(pin, line=_line_of_version(text, pin, place.line))
+            yield msgspec.structs.replace(pin, line=_line_of_version(text, place.line))
 
 
-def _line_of_version(text: str, pin: Pin, start: int) -> int:
-    """The line that says the version, near the one that says the name."""
-    lines = text.splitlines()
-    for number in range(start, min(start + 8, len(lines)) + 1):
-        if re.match(r"\s*(version|source)\s*=", lines[number - 1]) and (
-            pin.version in lines[number - 1] or pin.revision in lines[number - 1]
-        ):
-            return number
-    return start
+def _line_of_version(text: str, start: int) -> int:
+    """The line that says the version, near the one that says the name: that is what changes."""
+    lines = text.splitlines()[start : start + _NEAR]
+    found = (n for n, line in enumerate(lines, start + 1) if re.match(r"\s*version\s*=", line))
+    return next(found, start)
 
 
 def _locked(package: Table, place: Place, sought: Sought) -> Pin | None:

@@ -9,7 +9,7 @@ from packaging.requirements import InvalidRequirement
 
 from pathaudit.bump.pins.forms import Place, line_of, pin_of_table, pin_of_text
 from pathaudit.bump.pins.sought import Sought
-from pathaudit.bump.pins.toml import Table, items_at, read_toml, table_at
+from pathaudit.bump.pins.toml import Table, items_at, read_toml, table_at, text_at
 from pathaudit.results import Gap
 from pathaudit.results.bumps import Pin, PinSource
 
@@ -26,6 +26,9 @@ _UV = {
 def read_pyproject(data: bytes, file: str, sought: Sought) -> Found:
     """The pins of a ``pyproject.toml``; SourceError if it is no TOML."""
     table, text = read_toml(data)
+    names = (text_at(table, "project", "name"), text_at(table, "tool", "poetry", "name"))
+    if any(sought.is_named(name or "-") for name in names):
+        return  # extras of the package name each other, and pin nothing
     lists = _Lists(text, file, sought)
     found = [*_requirements(table, lists), *_poetry(table, text, file, sought)]
     sources = _sources(table, text, file, sought)
@@ -52,7 +55,7 @@ class _Lists:
     def read(self, items: tuple[object, ...], part: str, role: str = "requirement") -> Found:
         """The pins of one list."""
         for item in items:
-            if isinstance(item, str) and self._sought.occurs_in(item.encode("utf-8", "replace")):
+            if isinstance(item, str) and self._sought.begins(item):
                 yield from self._read(item, part, role)
 
     def _read(self, item: str, part: str, role: str) -> Found:

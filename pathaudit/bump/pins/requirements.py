@@ -48,7 +48,7 @@ def read_requirements(data: bytes, file: str, sought: Sought, role: str) -> Foun
         if pin is not None:
             yield pin
     for wrong in parsed.invalid_lines:
-        if sought.occurs_in(str(wrong.line).encode("utf-8", "replace")):
+        if sought.begins(str(wrong.line)):
             number = wrong.requirement_line.line_number
             yield Gap(kind="file", file=file, line=number, message=f"no requirement: {wrong.line}")
 

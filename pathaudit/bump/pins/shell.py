@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import dropwhile, pairwise
 
 import msgspec
 
@@ -15,6 +16,7 @@ from pathaudit.results.bumps import Pin
 Found = Iterator[Pin | Gap]
 
 _PIP = re.compile(r"(?:.*/)?(?:pip[\d.]*|uv|pdm|poetry|pipenv)$")
+_KEYWORDS = frozenset(("then", "else", "do", "if", "!", "{", "sudo", "exec", "time"))
 _ENDS = re.compile(r"[();<>|&]+$")
 # Options that are followed by the name of a package which they do not install.
 _ABOUT = ("--no-binary", "--only-binary", "--upgrade-package", "--reinstall-package", "-P")
@@ -32,10 +34,39 @@ def read_commands(text: str, place: Place, sought: Sought) -> Found:
     yield from read_words(commands, place, sought)
 
 
+def read_script(data: bytes, file: str, sought: Sought) -> Found:
+    """The pins in a script of a shell, as far as they are written out.
+
+    A script is no list of dependencies: what it works out when it runs is no gap.
+    """
+    text = data.decode("utf-8", "replace").replace("\\\r\n", "\\\n")
+    for number, line in _logical_lines(text):
+        found = read_commands(line, Place(file, number, "script"), sought)
+        yield from (pin for pin in found if isinstance(pin, Pin) and "$" not in pin.text)
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a script, joined where one goes on, each with its first number."""
+    start, pending = 1, ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.lstrip().startswith("#"):
+            continue
+        start = start if pending else number
+        pending += line
+        if pending.endswith("\\"):
+            pending = pending[:-1] + " "
+            continue
+        yield start, pending
+        pending = ""
+    if pending:
+        yield start, pending
+
+
 def read_words(commands: Sequence[Sequence[str]], place: Place, sought: Sought) -> Found:
     """The pins in commands that are taken apart already."""
     cloned: Pin | None = None
-    for words in commands:
+    for whole in commands:
+        words = list(dropwhile(_KEYWORDS.__contains__, whole))
         if words[:1] == ["git"]:
             cloned = _cloned(words, cloned, place, sought)
         else:
@@ -92,7 +123,7 @@ def _cloned(words: Sequence[str], known: Pin | None, place: Place, sought: Sough
         return known
     text = shlex.join(words)
     pin = pin_of_address(f"git+{address}", text, place, sought)
-    for option, value in zip(words, words[1:], strict=False):
+    for option, value in pairwise(words):
         if option in ("-b", "--branch"):
             return _at(pin, value, place, sought)
     return pin

@@ -40,9 +40,18 @@ class Sought(Struct, frozen=True):
         place = repository_of(address)
         return place in self.repositories or self.is_named(place.rpartition("/")[2] or "-")
 
-    def is_image(self, name: str) -> bool:
-        """Is this one of the images, in whatever registry?"""
+    def is_published_image(self, name: str) -> bool:
+        """Is this one of the images that releases are made into, in whatever registry?"""
         return any(f"/{name}".endswith(f"/{image}") for image in self.images)
+
+    def is_image(self, name: str) -> bool:
+        """Is this an image of the package, be it a published one or somebody else's?"""
+        return self.is_published_image(name) or self.is_named(name.rpartition("/")[2] or "-")
+
+    def begins(self, requirement: str) -> bool:
+        """Does what may be no requirement begin with a name of the package?"""
+        name = re.match(r"\s*([\w.-]*\w)", requirement)
+        return name is not None and self.is_named(name[1])
 
     def tagged(self, address: str, revision: str) -> str:
         """The version of the release that a tag of a repository is, if it is one."""

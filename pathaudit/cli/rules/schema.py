@@ -5,21 +5,26 @@ from typing import Literal, TextIO, get_args
 
 import click
 
+from pathaudit.cli.manual import Command, Manual, documented
 from pathaudit.cli.output import write_report
 
 Kind = Literal["rule", "profile"]
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit rules schema > rule.schema.json
-  pathaudit rules schema profile > profile.schema.json
-An editor with a YAML language server then completes a file that begins with
-  # yaml-language-server: $schema=rule.schema.json
-"""
+MANUAL = Manual(
+    text="""
+    An editor with a YAML language server completes and checks a file that begins with
+    `# yaml-language-server: $schema=rule.schema.json`.
+    """,
+    arguments=(("KIND", "rule, which is meant if nothing is said, or profile."),),
+    examples=(
+        ("pathaudit rules schema > rule.schema.json", ""),
+        ("pathaudit rules schema profile > profile.schema.json", ""),
+    ),
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("kind", type=click.Choice(get_args(Kind)), default="rule")
 def schema(kind: Kind) -> None:
     """Print the JSON Schema of the files that hold rules and profiles."""
