@@ -300,6 +300,9 @@ def test_pins_that_disagree_are_named(files: Files, expected: list[str]) -> None
     again = compared(files, {}, today)
     assert [pin.file for item in again.disagreements for pin in item.pins] == expected
     assert {item.when for item in again.disagreements} <= {"before"}
+    assert [item.when for item in compared(files, files).disagreements] == [
+        "before and after" for _ in found.disagreements
+    ]
 
 
 # ---- repositories -------------------------------------------------------------------------------

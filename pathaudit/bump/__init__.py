@@ -188,7 +188,11 @@ def _gaps(before: PinsRead, after: PinsRead) -> tuple[Gap, ...]:
 
 
 def _disagreements(before: Iterable[Pin], after: Iterable[Pin]) -> tuple[Disagreement, ...]:
-    found = (("before", _at_odds(tuple(before))), ("after", _at_odds(tuple(after))))
+    old, new = _at_odds(tuple(before)), _at_odds(tuple(after))
+    if [(pin.file, pin.text) for pin in old] == [(pin.file, pin.text) for pin in new]:
+        found = [("before and after", new)]
+    else:
+        found = [("before", old), ("after", new)]
     return tuple(Disagreement(when=when, pins=pins) for when, pins in found if pins)
 
 

@@ -20,6 +20,7 @@ from pathaudit.reporters.bumps import (
     sign_of,
     summary_of,
     unchanged_text,
+    version_said,
 )
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.markdown_text import cell, code, escaped, in_html, with_code
@@ -158,7 +159,8 @@ def _warnings(report: BumpReport) -> Iterator[str]:
         yield "> [!WARNING]"
         yield f"> **Pins that disagree {item.when} the change:**"
         for pin in item.pins[:_ODD]:
-            yield f"> - {_code(pin_place(pin))} {_code(pin.text)}"
+            version, text = _code(version_said(pin)), _code(pin.text)
+            yield f"> - {_code(pin_place(pin))} {version} {text}"
         yield ""
     if report.gaps:
         yield "> [!WARNING]"

@@ -127,10 +127,15 @@ def pin_place(pin: Pin) -> str:
     return f"{shown_path(pin.file)}:{pin.line}{part}"
 
 
+def version_said(pin: Pin) -> str:
+    """The version that a pin names, or the condition on it."""
+    return visible(pin.version or pin.specifier or "any")
+
+
 def _disagreements(report: BumpReport, page: Page) -> Iterator[Line]:
     for item in report.disagreements:
         yield (("warning", f"Pins that disagree {item.when} the change: {len(item.pins)}"),)
-        rows = [(pin_place(pin), visible(cut(pin.text, page.width)), "") for pin in item.pins]
+        rows = [(pin_place(pin), version_said(pin), visible(pin.text)) for pin in item.pins]
         yield from table(rows, 2, page)
         yield ()
 

@@ -74,7 +74,7 @@ class PinChange(Struct, frozen=True, kw_only=True):
 
 
 class Disagreement(Struct, frozen=True, kw_only=True):
-    """Pins that name different versions, ``before`` the change or ``after`` it."""
+    """Pins that name different versions: ``before`` the change, ``after`` it, or both."""
 
     when: str
     pins: tuple[Pin, ...]

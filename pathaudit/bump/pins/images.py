@@ -13,6 +13,9 @@ from pathaudit.results.bumps import Pin
 
 Found = Iterator[Pin | Gap]
 
+# The parser that is written in C takes a tenth of the time, and is not there everywhere.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 # A name beside which another key holds the tag.
 _NAMES = ("newName", "repository", "name")
 _TAGS = ("newTag", "tag")
@@ -21,8 +24,10 @@ _IMAGES = ("image", "container")
 
 def read_yaml(data: bytes, file: str, sought: Sought) -> Found:
     """The pins of a YAML file; SourceError, with the line, if it is none."""
+    if not sought.may_be_pinned_in(data):
+        return  # most of what names the package in YAML says nothing of its version
     try:
-        documents = list(yaml.compose_all(data, Loader=yaml.SafeLoader))
+        documents = list(yaml.compose_all(data, Loader=_LOADER))
     except yaml.YAMLError as error:
         raise SourceError(f"is no YAML: {' '.join(str(error).split())}") from None
     except (RecursionError, ValueError):

@@ -26,9 +26,19 @@ class Sought(Struct, frozen=True):
 
     def occurs_in(self, data: bytes) -> bool:
         """May the bytes of a file tell of the package? No name of it is written otherwise."""
-        name = re.sub(r"[-_.]+", "[-_.]+", canonicalize_name(self.package))
-        images = "|".join(re.escape(image) for image in self.images)
-        pattern = f"{name}|{images}" if images else name
+        return self._search("|".join((self._name, *map(re.escape, self.images))), data)
+
+    def may_be_pinned_in(self, data: bytes) -> bool:
+        """May the bytes of a file name an image of the package, or a condition on its version?"""
+        image = rf"/{self._name}(?![\w.-]*\w)"
+        condition = rf"{self._name}\s*(\[[^]]*\])?\s*([=<>~!]=|[<>@])"
+        return self._search("|".join((image, condition, *map(re.escape, self.images))), data)
+
+    @property
+    def _name(self) -> str:
+        return re.sub(r"[-_.]+", "[-_.]+", canonicalize_name(self.package))
+
+    def _search(self, pattern: str, data: bytes) -> bool:
         return re.search(pattern.encode(), data, re.IGNORECASE) is not None
 
     def is_published(self, address: str) -> bool:
