@@ -201,6 +201,34 @@ def test_messages_say_a_text_literally(text: str, expected: str) -> None:
     assert result_of(finding(message=text, condition="")).message.text == expected
 
 
+@pytest.mark.parametrize(
+    ("proof", "expected"),
+    [
+        pytest.param("raises E at a.py:3", " It raises E at a.py:3.", id="what it raises"),
+        pytest.param("No setter sets it.", " No setter sets it.", id="a sentence"),
+        pytest.param("", "", id="nothing"),
+    ],
+)
+def test_a_path_that_cannot_run_says_why(proof: str, expected: str) -> None:
+    path = msgspec.structs.replace(canonical().paths[0], proof=proof)
+    changed = finding(message="m", reach=Reach.BLOCKED, paths=(path,))
+    assert result_of(changed).message.text == f"m. This path is blocked.{expected} Always."
+
+
+def test_a_condition_that_is_too_long_to_compare_is_left_out() -> None:
+    (near,) = canonical().siblings
+    far = msgspec.structs.replace(near, condition="x" * 161)
+    texts = [
+        x.message.text
+        for x in result_of(finding(siblings=(near, far))).related_locations
+        if x.message
+    ]
+    assert texts == [
+        "captures in its loop, when not forward_batch.can_run_tbo",
+        "captures in its loop",
+    ]
+
+
 def test_a_path_is_a_code_flow() -> None:
     result = result_of(canonical())
     first, second = result.code_flows
@@ -221,7 +249,7 @@ def test_a_path_is_a_code_flow() -> None:
     )
     (flow,) = result_of(finding(paths=(blocked,))).code_flows
     assert flow.message is not None
-    assert flow.message.text.endswith("start_layer; blocked: it raises ValueError at a.py:3")
+    assert flow.message.text.endswith("start_layer; blocked; raises ValueError at a.py:3")
     (sibling,) = result.related_locations
     assert (sibling.id, place_of(sibling)[1][0]) == (1, 3286)
 

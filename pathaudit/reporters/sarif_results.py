@@ -6,7 +6,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from pathaudit.reporters.escaping import visible
-from pathaudit.reporters.phrases import Locate, counted
+from pathaudit.reporters.phrases import LONGEST_COMPARED, Locate, counted, when
 from pathaudit.reporters.sarif_model import (
     BASE,
     ArtifactLocation,
@@ -22,6 +22,7 @@ from pathaudit.reporters.sarif_model import (
     ThreadFlowLocation,
     message,
 )
+from pathaudit.reporters.terminal import GLUE
 from pathaudit.results import BaselineUse, Finding, PathReport, Reach, Sibling, Step, Verdict
 
 STEPS = 20  # of one path: GitHub shows no more
@@ -78,16 +79,16 @@ def _encoded(path: str) -> bytes:
 def _said(finding: Finding) -> str:
     """The message as a sentence, and what a reader has to know to believe it."""
     unknown = "Could not be decided: " if finding.verdict is Verdict.UNKNOWN else ""
-    parts = [f"{unknown}{finding.message}."]
+    parts = [f"{unknown}{finding.message}"]
     if finding.reach is not Reach.REACHABLE:
         proof = finding.paths[0].proof if finding.paths else ""
-        parts.append(f"This path is {finding.reach}{f': it {proof}' if proof else ''}.")
+        parts.append(": ".join(filter(None, (f"This path is {finding.reach}", proof))))
     if finding.condition:
         always = finding.condition == "always"
-        parts.append("Always." if always else f"When {finding.condition}.")
+        parts.append("Always" if always else f"When {finding.condition}")
     if finding.controls:
-        parts.append(f"Enabled by {', '.join(finding.controls)}.")
-    return " ".join(parts)
+        parts.append(f"Enabled by {', '.join(finding.controls)}")
+    return " ".join(f"{part.rstrip('.')}." for part in parts)
 
 
 def _at(finding: Finding, telling: Telling) -> Location:
@@ -113,7 +114,9 @@ def _physical(place: Finding | Step | Sibling, telling: Telling) -> PhysicalLoca
 
 
 def _sibling(number: int, sibling: Sibling, telling: Telling) -> Location:
-    text = f"{sibling.text or 'does it right'}, when {sibling.condition}"
+    text = sibling.text or "does it right"
+    if len(sibling.condition) <= LONGEST_COMPARED:
+        text += f", {when(sibling.condition)}".replace(GLUE, " ")
     return Location(id=number, physical_location=_physical(sibling, telling), message=message(text))
 
 
@@ -131,8 +134,7 @@ def _told(path: PathReport) -> str:
     """When a path runs, and if it cannot, why."""
     if path.reach is Reach.REACHABLE:
         return path.condition
-    why = f"{path.reach}: it {path.proof}" if path.proof else str(path.reach)
-    return "; ".join(filter(None, (path.condition, why)))
+    return "; ".join(filter(None, (path.condition, str(path.reach), path.proof)))
 
 
 def _flow(told: str, steps: Sequence[Step], telling: Telling) -> CodeFlow:
