@@ -19,7 +19,7 @@ import jsonschema
 import msgspec
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pathaudit.cli import main
@@ -28,7 +28,7 @@ from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.fitting import LIMIT
 from pathaudit.reporters.markdown_text import cell, code, escaped, in_html, with_code
 from pathaudit.reporters.sarif_model import Location, Log, Result, Run
-from pathaudit.results import BaselineUse, Finding, Known, Reach, Report, Severity, Verdict
+from pathaudit.results import BaselineUse, Finding, Known, Reach, Report, Severity, Source, Verdict
 from pathaudit.results.rules import RuleDoc
 from tests.commands import Command, obeyed
 from tests.releases import release
@@ -201,6 +201,34 @@ def test_messages_say_a_text_literally(text: str, expected: str) -> None:
     assert result_of(finding(message=text, condition="")).message.text == expected
 
 
+@pytest.mark.parametrize(
+    ("proof", "expected"),
+    [
+        pytest.param("raises E at a.py:3", " It raises E at a.py:3.", id="what it raises"),
+        pytest.param("No setter sets it.", " No setter sets it.", id="a sentence"),
+        pytest.param("", "", id="nothing"),
+    ],
+)
+def test_a_path_that_cannot_run_says_why(proof: str, expected: str) -> None:
+    path = msgspec.structs.replace(canonical().paths[0], proof=proof)
+    changed = finding(message="m", reach=Reach.BLOCKED, paths=(path,))
+    assert result_of(changed).message.text == f"m. This path is blocked.{expected} Always."
+
+
+def test_a_condition_that_is_too_long_to_compare_is_left_out() -> None:
+    (near,) = canonical().siblings
+    far = msgspec.structs.replace(near, condition="x" * 161)
+    texts = [
+        x.message.text
+        for x in result_of(finding(siblings=(near, far))).related_locations
+        if x.message
+    ]
+    assert texts == [
+        "captures in its loop, when not forward_batch.can_run_tbo",
+        "captures in its loop",
+    ]
+
+
 def test_a_path_is_a_code_flow() -> None:
     result = result_of(canonical())
     first, second = result.code_flows
@@ -216,6 +244,12 @@ def test_a_path_is_a_code_flow() -> None:
     ] * 2
     assert second.message is not None
     assert second.message.text.endswith("first_k_dense_replace < start_layer")
+    blocked = msgspec.structs.replace(
+        canonical().paths[1], reach=Reach.BLOCKED, proof="raises ValueError at a.py:3"
+    )
+    (flow,) = result_of(finding(paths=(blocked,))).code_flows
+    assert flow.message is not None
+    assert flow.message.text.endswith("start_layer; blocked; raises ValueError at a.py:3")
     (sibling,) = result.related_locations
     assert (sibling.id, place_of(sibling)[1][0]) == (1, 3286)
 
@@ -381,6 +415,7 @@ HOSTILE = st.text(
 
 
 @given(HOSTILE, HOSTILE)
+@example("50%0A, 100%25", "::b,title=c%2C:d")
 def test_annotations_round_trip(message: str, path: str) -> None:
     answer = report([finding(message=message, file=f"a{path}", rule="r")])
     (found,) = commands_of(answer)
@@ -449,6 +484,14 @@ def test_a_method_that_was_judged_is_a_case() -> None:
     assert (output.text or "").startswith("sglang/srt/runner.py:312: note: layers")
 
 
+def test_classes_of_one_name_are_different_cases() -> None:
+    files = ("sglang/a.py", "sglang/b.py")
+    judged = [entry("Model.forward", line, file=file) for line, file in enumerate(files, 1)]
+    wrong = finding(entry="Model.forward", symbol="Model.forward", file=files[1])
+    cases = suites_of(report([wrong], entries=tuple(judged))).iter("testcase")
+    assert [(x.attrib["file"], len(x)) for x in cases] == [(files[0], 0), (files[1], 1)]
+
+
 def test_a_rule_that_had_nothing_to_judge_is_no_success() -> None:
     answer = report(rules=("a-rule", "skipped-aux-capture"), inert=("a-rule",))
     root = suites_of(answer)
@@ -488,7 +531,8 @@ def test_a_comment_can_be_found_again() -> None:
 def test_a_comment_is_cut_between_findings(limit: int) -> None:
     errors = [finding(line=line, message=f"層{line} " + "x" * 300) for line in range(1, 301)]
     notes = [finding(line=line, severity=Severity.NOTE) for line in range(500, 600)]
-    text = rendered(comment.render, report([*notes, *errors], gaps=gaps()), limit=limit)
+    answer = report([*notes, *errors], gaps=gaps(), source=Source(label="x" * 900, version=None))
+    text = rendered(comment.render, answer, limit=limit)
     assert limit // 2 < len(text.encode()) <= limit
     assert text.count("<details>") == text.count("</details>")
     shown = text.count("[<code>skipped-aux-capture</code>]")

@@ -4,10 +4,11 @@ import io
 import json
 import re
 from collections.abc import Callable
+from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -16,10 +17,10 @@ from pathaudit.reporters import comment, dot, github, junit, mermaid, sarif
 from pathaudit.reporters import json as json_reporter
 from pathaudit.reporters import text as text_reporter
 from pathaudit.reporters.escaping import visible
-from pathaudit.reporters.markdown_text import code, escaped
+from pathaudit.reporters.markdown_text import code, escaped, in_html
 from pathaudit.results import GraphEdge, GraphNode, GraphView, Source
 from tests.commands import obeyed
-from tests.test_reporters import hostile_report
+from tests.test_reporters import finding, hostile_report, report
 
 HOSTILE = [
     pytest.param("::error file=a::b", id="workflow command"),
@@ -167,6 +168,9 @@ def inline(text: str) -> list[Token]:
 
 
 @given(ANY)
+@example(" a ")
+@example("  ")
+@example("`")
 def test_code_gives_back_what_was_said(text: str) -> None:
     before, span, after = inline(code(text))
     assert (before.content, span.type, after.content) == ("x ", "code_inline", " y")
@@ -192,3 +196,48 @@ def test_a_row_has_as_many_cells_whatever_is_in_them(text: str) -> None:
         for start, end in zip(rows, ends, strict=True)
     ]
     assert counts == [4, 4]
+
+
+class Page(HTMLParser):
+    """What a browser makes of a page: its elements, which are all closed, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert attrs == []
+        self.elements.add(tag)
+        self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@given(ANY)
+def test_html_gives_back_what_was_said(text: str) -> None:
+    page = Page(f"<b>{in_html(text)}</b>")
+    assert page.elements <= {"b", "code"}
+    assert page.text == visible(text)
+
+
+PLAIN = {
+    *("h3", "h4", "p", "ul", "li", "strong", "code"),
+    *("details", "summary", "table", "thead", "tbody", "tr", "th", "td"),
+}
+
+
+@given(ANY)
+def test_a_comment_has_no_elements_but_its_own(text: str) -> None:
+    for answer in (hostile_report(text), report([finding(message=text, file=text, rule=text)])):
+        shown = rendered(comment.render, answer)
+        assert shown.count("<!--") == 1
+        assert Page(MARKDOWN.render(shown)).elements <= PLAIN

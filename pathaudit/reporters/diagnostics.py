@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.phrases import (
+    LONGEST_COMPARED,
     REACHES,
     condition_text,
     counted,
@@ -24,7 +25,6 @@ from pathaudit.results import Finding, PathReport, Sibling, Step, Value
 
 _STEPS = 16  # steps of one path that are shown, the nearest to the site
 _PATHS = 4  # ways to reach one site
-_LONGEST_COMPARED = 160  # characters of the condition of a place that does it right
 _GATHERED = 12  # places of one rule that are shown with what is wrong there
 _KEY = len("suppressed: ")
 
@@ -187,7 +187,7 @@ def _other_path(path: PathReport, finding: Finding) -> str:
 def _sibling(sibling: Sibling) -> str:
     """A condition too long to compare with at a glance is left to the JSON report."""
     text = f"{place_of(sibling)} {visible(sibling.text) or 'does it right'}"
-    known = len(sibling.condition) <= _LONGEST_COMPARED
+    known = len(sibling.condition) <= LONGEST_COMPARED
     return f"{text}, {when(sibling.condition)}" if known else text
 
 

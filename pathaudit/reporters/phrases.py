@@ -28,6 +28,8 @@ REACHES = {
     Reach.BLOCKED: "blocked: this path raises an exception before it gets here",
     Reach.DORMANT: "dormant: nothing arms the feature that this path belongs to",
 }
+LONGEST_COMPARED = 160  # characters of the condition of a place that does it right
+
 # Gives the path of a file of the tree as it is for the reader, from the root of a repository.
 Locate = Callable[[str], str]
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from pathaudit.reporters.escaping import visible
-from pathaudit.reporters.phrases import Locate, counted
+from pathaudit.reporters.phrases import LONGEST_COMPARED, Locate, counted, when
 from pathaudit.reporters.sarif_model import (
     BASE,
     ArtifactLocation,
@@ -22,7 +22,8 @@ from pathaudit.reporters.sarif_model import (
     ThreadFlowLocation,
     message,
 )
-from pathaudit.results import BaselineUse, Finding, Reach, Sibling, Step, Verdict
+from pathaudit.reporters.terminal import GLUE
+from pathaudit.results import BaselineUse, Finding, PathReport, Reach, Sibling, Step, Verdict
 
 STEPS = 20  # of one path: GitHub shows no more
 PATHS = 10  # of one finding
@@ -78,16 +79,16 @@ def _encoded(path: str) -> bytes:
 def _said(finding: Finding) -> str:
     """The message as a sentence, and what a reader has to know to believe it."""
     unknown = "Could not be decided: " if finding.verdict is Verdict.UNKNOWN else ""
-    parts = [f"{unknown}{finding.message}."]
+    parts = [f"{unknown}{finding.message}"]
     if finding.reach is not Reach.REACHABLE:
         proof = finding.paths[0].proof if finding.paths else ""
-        parts.append(f"This path is {finding.reach}{f': it {proof}' if proof else ''}.")
+        parts.append(": ".join(filter(None, (f"This path is {finding.reach}", proof))))
     if finding.condition:
         always = finding.condition == "always"
-        parts.append("Always." if always else f"When {finding.condition}.")
+        parts.append("Always" if always else f"When {finding.condition}")
     if finding.controls:
-        parts.append(f"Enabled by {', '.join(finding.controls)}.")
-    return " ".join(parts)
+        parts.append(f"Enabled by {', '.join(finding.controls)}")
+    return " ".join(f"{part.rstrip('.')}." for part in parts)
 
 
 def _at(finding: Finding, telling: Telling) -> Location:
@@ -113,7 +114,9 @@ def _physical(place: Finding | Step | Sibling, telling: Telling) -> PhysicalLoca
 
 
 def _sibling(number: int, sibling: Sibling, telling: Telling) -> Location:
-    text = f"{sibling.text or 'does it right'}, when {sibling.condition}"
+    text = sibling.text or "does it right"
+    if len(sibling.condition) <= LONGEST_COMPARED:
+        text += f", {when(sibling.condition)}".replace(GLUE, " ")
     return Location(id=number, physical_location=_physical(sibling, telling), message=message(text))
 
 
@@ -122,15 +125,22 @@ def _sibling(number: int, sibling: Sibling, telling: Telling) -> Location:
 
 def _flows(finding: Finding, telling: Telling) -> tuple[CodeFlow, ...]:
     """A code flow for each way to get there, at most ten; none where no path is known."""
-    paths = [(path.condition, path.steps) for path in finding.paths if path.steps]
+    paths = [(_told(path), path.steps) for path in finding.paths if path.steps]
     paths = paths or [(finding.condition, finding.steps)] * bool(finding.steps)
-    return tuple(_flow(condition, steps, telling) for condition, steps in paths[:PATHS])
+    return tuple(_flow(told, steps, telling) for told, steps in paths[:PATHS])
 
 
-def _flow(condition: str, steps: Sequence[Step], telling: Telling) -> CodeFlow:
+def _told(path: PathReport) -> str:
+    """When a path runs, and if it cannot, why."""
+    if path.reach is Reach.REACHABLE:
+        return path.condition
+    return "; ".join(filter(None, (path.condition, str(path.reach), path.proof)))
+
+
+def _flow(told: str, steps: Sequence[Step], telling: Telling) -> CodeFlow:
     shown = _most_telling(steps)
     left = len(steps) - len(shown)
-    texts = [condition, f"{counted(left, 'step')} left out" if left else ""]
+    texts = [told, f"{counted(left, 'step')} left out" if left else ""]
     text = "; ".join(filter(None, texts))
     return CodeFlow(
         thread_flows=(ThreadFlow(locations=tuple(_step(step, telling) for step in shown)),),
@@ -152,7 +162,7 @@ def _step(step: Step, telling: Telling) -> ThreadFlowLocation:
     kinds: tuple[str, ...] = (step.kind,)
     if step.taken is not None:
         outcome = "taken" if step.taken else "not taken"
-        text = outcome if text in ("", outcome) else f"{text}: {outcome}"
+        text = f"branch {outcome}" if text in ("", outcome) else f"{text}: {outcome}"
         kinds = ("branch", "true" if step.taken else "false")
     return ThreadFlowLocation(
         location=Location(
