@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 from msgspec import Struct
 
 from tests.actions import ROOT, Done, Runner, read_action
+from tests.commands import obeyed
 
 EXAMPLE = ROOT / "examples" / "two_batch_overlap"
 RUN, FAIL = "Run pathaudit", "Fail if pathaudit does"
@@ -133,8 +135,9 @@ def test_what_the_log_shows_is_no_command(bench: Bench) -> None:
     assert stop
     inside = done.printed[stop.end() :].partition(f"\n::{stop[1]}::\n")
     assert "2 errors" in inside[0]
-    assert "::error" not in inside[0]
     assert inside[1]
+    told = {command.name for line in inside[2].splitlines() if (command := obeyed(line))}
+    assert told == {"error"}
     assert stop[1] not in bench.job({"tree": "python"}).printed
 
 
@@ -312,3 +315,40 @@ def test_every_input_is_used_and_described() -> None:
         assert f"inputs.{name}" in text
         assert item.description
         assert f"`{name}`" in readme
+
+
+# ---- as the example workflows use it ----------------------------------------------------------
+
+
+def given(workflow: str) -> dict[str, str]:
+    """What an example gives to the action."""
+    text = yaml.safe_load((ROOT / "examples/workflows" / workflow).read_text())
+    (job,) = text["jobs"].values()
+    found: dict[str, str] = job["steps"][-1]["with"]
+    return found
+
+
+def test_the_workflow_for_a_fork(bench: Bench) -> None:
+    done = bench.job(given("scan.yml"))
+    assert (done.outputs["status"], done.outputs["findings"]) == ("1", "2")
+    assert done.used[-1] == "github/codeql-action/upload-sarif"
+
+
+def commit(folder: Path, text: str) -> None:
+    """Commit a pin, in a repository that is made if it is not there."""
+    (folder / "requirements.txt").write_text(text)
+    who = ["-c", "user.name=pathaudit", "-c", "user.email=pathaudit@localhost"]
+    for words in (["init", "-q"], ["add", "--all"], ["commit", "-q", "-m", "change"]):
+        subprocess.run(["git", *who, *words], cwd=folder, check=True)
+
+
+def test_the_workflow_for_a_pin(bench: Bench) -> None:
+    commit(bench.workspace, "sglang==0.5.10\n")
+    commit(bench.workspace, "sglang==0.5.10\nrequests\n")
+    done = bench.job(given("bump.yml"))
+    assert (done.outputs["status"], done.outputs["findings"]) == ("0", "0")
+    assert [call.method for call in bench.calls()] == ["GET"]
+    commit(bench.workspace, "sglang[all]==0.5.10\nrequests\n")
+    done = bench.job(given("bump.yml"))
+    assert (done.outputs["status"], done.outputs["findings"]) == ("0", "0")
+    assert "same version" in bench.calls()[-1].body

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pathaudit.bump.pins import _matters as reads
+from tests.pins import PINNED
 from tests.releases import release
 
 ROOT = Path(__file__).parent.parent
@@ -199,29 +201,30 @@ def audited(said: str) -> int:
     return int(found[1])
 
 
-PINNED = {
-    "requirements.txt": True,
-    "requirements-gpu.txt": True,
-    "docker/dev-requirements.in": True,
-    "requirements/serving.txt": True,
-    "constraints.txt": True,
-    "pyproject.toml": True,
-    "serving/uv.lock": True,
-    "poetry.lock": True,
-    "Dockerfile": True,
-    "docker/Dockerfile.gpu": True,
-    "docker/serving.Dockerfile": True,
-    ".gitmodules": True,
-    "notes.txt": False,
-    "python/sglang/srt/utils.py": False,
-    "my_pyproject.toml": False,
-    "Dockerfiles.md": False,
-}
-
-
 @pytest.mark.parametrize(("name", "expected"), PINNED.items(), ids=PINNED)
 def test_the_files_that_hold_pins(name: str, expected: bool) -> None:
+    """The hook runs on what bump reads; submodules are read from elsewhere."""
     assert bool(re.search(HOOKS["pathaudit-bump"]["files"], name)) == expected
+    assert reads(name) == expected or name == ".gitmodules"
+
+
+def test_a_pin_that_stays(fork: Repository) -> None:
+    fork.commit({"requirements.txt": "sglang==0.5.10\n"})
+    fork.write({"requirements.txt": "sglang[all]==0.5.10  # serving\n"})
+    status, said = fork.hook("pathaudit-bump")
+    assert (status, "No version changed: from HEAD to the work tree" in said) == (0, True)
+    fork.commit()
+    fork.write({"notes.txt": "sglang==0.5.11\n"})
+    assert "(no files to check)" in fork.hook("pathaudit-bump")[1]
+
+
+def test_a_pin_that_moves(fork: Repository) -> None:
+    """What cannot be had is told, and fails the commit only if that is asked for."""
+    fork.environment["PIP_INDEX_URL"] = "http://127.0.0.1:9/simple"
+    fork.commit({"requirements.txt": "sglang==0.0.1\n"})
+    fork.write({"requirements.txt": "sglang==0.0.2\n"})
+    status, said = fork.hook("pathaudit-bump")
+    assert (status, "upgraded 0.0.1 -> 0.0.2" in said, "NOT AUDITED" in said) == (0, True, True)
 
 
 def test_a_thousand_files_are_one_run(fork: Repository) -> None:
@@ -229,3 +232,55 @@ def test_a_thousand_files_are_one_run(fork: Repository) -> None:
     status, said = fork.hook("pathaudit", "--all-files")
     assert status == 1
     assert said.count("entries audited") == 1
+
+
+# ---- what the README says ----------------------------------------------------------------------
+
+README = (ROOT / "README.md").read_text()
+
+
+def shown(title: str, language: str) -> str:
+    """The first block of a language below a heading of the README."""
+    section = README.partition(f"\n### {title}\n")[2].partition("\n### ")[0]
+    return section.partition(f"```{language}\n")[2].partition("```")[0]
+
+
+def test_the_configuration_in_the_readme(hooks: Repository, fork: Repository) -> None:
+    told = yaml.safe_load(shown("Before a commit", "yaml"))
+    told["repos"][0] |= yaml.safe_load(configuration(hooks))["repos"][0] | {
+        "hooks": told["repos"][0]["hooks"]
+    }
+    fork.commit({".pre-commit-config.yaml": yaml.safe_dump(told)})
+    fork.write({OVERLAP: (fork.folder / OVERLAP).read_text() + "# changed\n"})
+    status, said = fork.hook("pathaudit")
+    assert (status, "error: pathaudit-baseline.yaml: " in said) == (1, True)
+    installed(fork, "pathaudit scan python --write-baseline pathaudit-baseline.yaml")
+    fork.git("add", "pathaudit-baseline.yaml")
+    assert fork.hook("pathaudit")[0] == 0
+    assert "no files to check" in fork.hook("pathaudit-bump")[1]
+
+
+def test_the_commands_in_the_readme(fork: Repository) -> None:
+    whole, changed, bump = shown("In a shell", "sh").splitlines()
+    fork.git("branch", "-m", "main")
+    fork.git("checkout", "-q", "-b", "work")
+    assert installed(fork, changed) == (0, "")
+    fork.commit({f"{MODELS}/overlapped_guarded.py": "x = 1\n", "test/a.py": ""})
+    status, said = installed(fork, changed)
+    assert (status, said.startswith("No audited path depends on these files")) == (0, True)
+    status, said = installed(fork, bump)
+    assert (status, said.startswith("No pin of sglang changed: from main")) == (0, True)
+    status, said = installed(fork, whole.replace("~/src/sglang", "."))
+    assert (status, "2 errors in ." in said) == (1, True)
+
+
+def installed(repository: Repository, command: str) -> tuple[int, str]:
+    """Run a line of a shell in a repository, with the pathaudit of this checkout on the path."""
+    tools = repository.folder.parent / "tools"
+    tools.mkdir(exist_ok=True)
+    script = f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m pathaudit "$@"\n'
+    (tools / "pathaudit").write_text(script)
+    (tools / "pathaudit").chmod(0o755)
+    path = f"{tools}:{repository.environment['PATH']}"
+    done = repository.run("env", f"PATH={path}", "bash", "-c", command)
+    return done.returncode, done.stdout
