@@ -24,6 +24,7 @@ class Imports:
     def __init__(self, tree: SourceTree) -> None:
         self._tree = tree
         self._known: dict[str, frozenset[str]] = {}
+        self._modules: dict[str, frozenset[str]] = {}
 
     def lead_to(self, starts: Iterable[str], targets: frozenset[str]) -> frozenset[str]:
         """Those of the files ``starts`` that are, or import at some remove, one of ``targets``."""
@@ -54,22 +55,30 @@ class Imports:
 
     def _imports(self, file: str) -> frozenset[str]:
         if file not in self._known:
-            self._known[file] = frozenset(_imports(self._tree, file))
+            self._known[file] = frozenset().union(*map(self._files_of, _named(self._tree, file)))
         return self._known[file]
 
+    def _files_of(self, dotted: str) -> frozenset[str]:
+        """The files that a module may be, with the packages that hold it."""
+        if dotted not in self._modules:
+            self._modules[dotted] = frozenset(_files_of(self._tree, dotted))
+        return self._modules[dotted]
 
-def _imports(tree: SourceTree, file: str) -> Iterator[str]:
-    """The files that one may import, with the packages that hold them."""
+
+def _files_of(tree: SourceTree, dotted: str) -> Iterator[str]:
+    parts = tree.here(dotted).split(".")
+    for depth in range(1, len(parts) + 1) if parts[0] == tree.package else ():
+        base = "/".join(parts[:depth])
+        yield from (x for x in (f"{base}.py", f"{base}/__init__.py") if x in tree)
+
+
+def _named(tree: SourceTree, file: str) -> set[str]:
+    """The modules that a file names in its import statements."""
     try:
         text = tree.read_once(file)
     except SourceError:
-        return
-    names = {dotted for match in _IMPORT.finditer(text) for dotted in _dotted(file, match)}
-    for dotted in names:
-        parts = tree.here(dotted).split(".")
-        for depth in range(1, len(parts) + 1) if parts[0] == tree.package else ():
-            base = "/".join(parts[:depth])
-            yield from (x for x in (f"{base}.py", f"{base}/__init__.py") if x in tree)
+        return set()
+    return {dotted for match in _IMPORT.finditer(text) for dotted in _dotted(file, match)}
 
 
 def _dotted(file: str, match: re.Match[bytes]) -> Iterator[str]:

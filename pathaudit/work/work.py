@@ -17,6 +17,8 @@ from pathaudit.work.stage import Item, Result, Stage, compute, decode
 
 # Processes are started for more units than this: to start them takes as long as a few units.
 _FEW = 12
+# Of what depends on some files most is known, and to wait for processes takes longer than the rest.
+_FEW_OF_FILES = 64
 
 Progress = Callable[[int, int], None]
 
@@ -60,11 +62,12 @@ class Work:
         return Index(self._outlines, self.profile)
 
     def begin(self, stage: Stage[Item, Result], item: Item, rule: AnyRule | None = None) -> None:
-        """Start one long unit, to be worked out beside others until ``run`` asks for it."""
+        """Start one long unit, to be worked out beside others until ``run`` asks for it.
+
+        Not with a focus, which may leave it out.
+        """
         (key,) = self._keys(stage, [item], rule)
-        if self._crew.size == 1 or key in self._begun or self._recall(key):
-            return
-        if not (self.focus and stage.judges) or self._leading({key: item}, self.focus):
+        if self._crew.size > 1 and not (self.focus or key in self._begun or self._recall(key)):
             self._begun[key] = self._crew.begin(stage, item, rule)
 
     def run(
@@ -141,7 +144,8 @@ class Work:
         self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None
     ) -> list[Record]:
         self._asked += len(items)
-        if self._crew.started or (self._crew.size > 1 and len(items) > _FEW):
+        few = _FEW_OF_FILES if self.focus else _FEW
+        if self._crew.started or (self._crew.size > 1 and len(items) > few):
             return self._crew.run(stage, items, rule, self._tell)
         found = []
         for item in items:
