@@ -204,15 +204,15 @@ def test_messages_say_a_text_literally(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("proof", "expected"),
     [
-        pytest.param("raises E at a.py:3", " It raises E at a.py:3.", id="what it raises"),
-        pytest.param("No setter sets it.", " No setter sets it.", id="a sentence"),
-        pytest.param("", "", id="nothing"),
+        pytest.param("raises E at a.py:3", ": raises E at a.py:3.", id="what it raises"),
+        pytest.param("No setter sets it.", ": No setter sets it.", id="a sentence"),
+        pytest.param("", ".", id="nothing"),
     ],
 )
 def test_a_path_that_cannot_run_says_why(proof: str, expected: str) -> None:
     path = msgspec.structs.replace(canonical().paths[0], proof=proof)
     changed = finding(message="m", reach=Reach.BLOCKED, paths=(path,))
-    assert result_of(changed).message.text == f"m. This path is blocked.{expected} Always."
+    assert result_of(changed).message.text == f"m. This path is blocked{expected} Always."
 
 
 def test_a_condition_that_is_too_long_to_compare_is_left_out() -> None:

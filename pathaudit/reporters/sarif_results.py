@@ -88,7 +88,7 @@ def _said(finding: Finding) -> str:
         parts.append("Always" if always else f"When {finding.condition}")
     if finding.controls:
         parts.append(f"Enabled by {', '.join(finding.controls)}")
-    return " ".join(f"{part.rstrip('.')}." for part in parts)
+    return " ".join(part if part.endswith(".") else f"{part}." for part in parts)
 
 
 def _at(finding: Finding, telling: Telling) -> Location:
