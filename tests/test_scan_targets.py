@@ -78,6 +78,8 @@ MISTAKES: Mapping[str, tuple[list[str], str]] = {
         "second: is no file, and files are named",
     ),
     "a tree and --tree": (["tree", "--tree", "second"], "tree: is no file, and --tree names"),
+    "no such tree": (["setup.py", "--tree", "gone"], "gone: no such directory"),
+    "nothing to lay over": (["setup.py", "--with", "gone"], "gone: no such directory"),
     "two trees": (
         ["tree/sglang/srt/models/one.py", "second/sglang/srt/models/one.py"],
         "the files are of several trees",
@@ -110,7 +112,8 @@ def test_files_of_no_tree_are_left_out(tree: Path, name: str) -> None:
 
 def test_none_of_the_files_is_of_a_tree(tree: Path) -> None:
     (tree / "setup.py").write_text("")
-    result = run("scan", tree / "setup.py", "--with", tree.parent / "none", "--tree", "sglang==9.9")
+    (tree.parent / "own").mkdir()
+    result = run("scan", tree / "setup.py", "--with", tree.parent / "own", "--tree", "sglang==9.9")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == "No file of a tree that can be audited: nothing was judged\n"
     assert report("scan", tree / "setup.py").source.label == "no tree"

@@ -60,9 +60,21 @@ def _tree_of(
         tree = open_tree_of(files, ruleset.profile.package, access_of(ruleset, reach))
         if tree is not None:
             return tree
-    folders = [name for name in (named, reach.overlay) if name and os.path.isdir(name)]
+    folders = _folders(named, ruleset.profile.package, reach)
     inside = any(_is_below(file, folder) for folder in folders for file in files)
     return open_tree(named, ruleset, reach) if inside else None
+
+
+def _folders(named: str | None, package: str, reach: Reach) -> list[str]:
+    """The folders that a tree is read from, as far as it is read from folders."""
+    from pathaudit.sources.forms import Form, form_of
+
+    found = [named] if named is not None and form_of(named, package) is Form.FOLDER else []
+    found += [reach.overlay] if reach.overlay is not None else []
+    for name in found:
+        if not os.path.isdir(name):
+            raise UsageError(f"{name}: no such directory", "see --tree and --with, or the settings")
+    return found
 
 
 def _is_below(file: str, folder: str) -> bool:
