@@ -238,6 +238,15 @@ def test_a_release_is_told_of_as_far_as_it_depends_on_a_file(
     assert not_told in whole.rules
 
 
+def test_of_a_file_that_no_path_depends_on_no_rule_tells_anything(
+    kept_release: tuple[Means, Report],
+) -> None:
+    means, whole = kept_release
+    narrow = audit(*inputs(), files=("sglang/test/run_eval.py",), means=means)
+    assert (narrow.findings, narrow.entries, narrow.gaps) == ((), (), ())
+    assert len({x.rule for x in whole.findings}) > 15
+
+
 def test_the_rest_is_not_audited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A leaf of the import graph of a real release leads to its own class alone."""
     judged: list[str] = []
