@@ -438,11 +438,14 @@ def test_strict_is_taken_back(project: Path) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_what_is_laid_over_a_tree_is_not_laid_over_files() -> None:
-    write("pathaudit.toml", "with = 'nowhere'\n")
-    file = "tree/sglang/srt/models/overlapped_guarded.py"
-    assert run("scan", file).exit_code == 0
-    assert run("scan", file, "--with", "nowhere").exit_code == 2
+def test_what_is_laid_over_a_tree_makes_its_files_part_of_it() -> None:
+    write("pathaudit.toml", "tree = 'tree'\nwith = 'my_models'\n")
+    shutil.copy("tree/sglang/srt/models/overlapped.py", "own.py")
+    write("my_models/own.py", Path("own.py").read_text().replace("Overlapped", "Own"))
+    found = run("scan", "own.py", "my_models/own.py")
+    assert (found.exit_code, "with my_models as" in found.output) == (1, True)
+    assert run("scan", "own.py").output.startswith("No file of a tree")
+    assert run("scan", "tree/sglang/srt/models/overlapped_guarded.py").exit_code == 0
 
 
 @pytest.mark.usefixtures("project")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast, get_args
 import click
 
 from pathaudit.cli.output import Color
-from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from pathaudit.config import Kept
@@ -137,25 +136,6 @@ def _say(text: str) -> None:
 
 def _say_nothing(_: str) -> None:
     return
-
-
-def open_targets(
-    targets: tuple[str, ...], ruleset: "Ruleset", reach: Reach = NEAR
-) -> "tuple[SourceTree, tuple[str, ...]]":
-    """Open a source tree, or that which some files belong to; the paths in it to ask about.
-
-    Raises ``SourceError`` or ``UsageError`` where that fails.
-    """
-    from pathaudit.sources import open_files
-
-    files = [target for target in targets if target.endswith(".py")]
-    if files and reach.overlay is not None:
-        raise UsageError("--with goes with a tree, not with files", "name the tree")
-    if files:
-        return open_files(files, ruleset.profile.package)
-    if len(targets) > 1:
-        raise UsageError(f"{targets[1]}: only one tree can be scanned", "or name its files")
-    return open_tree(targets[0] if targets else None, ruleset, reach), ()
 
 
 def load_rules(

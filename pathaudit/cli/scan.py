@@ -5,7 +5,6 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TextIO, get_args
 
 import click
-from click.core import ParameterSource
 
 from pathaudit.cli.baselines import Baselines, baseline_options
 from pathaudit.cli.excerpts import excerpts
@@ -25,7 +24,6 @@ from pathaudit.cli.options import (
     color_option,
     load_rules,
     means_options,
-    open_targets,
     own_rules_option,
     source_options,
 )
@@ -35,11 +33,14 @@ from pathaudit.cli.places import locator
 from pathaudit.cli.served import served_class
 from pathaudit.cli.settings import settings_options
 from pathaudit.cli.status import Status
+from pathaudit.cli.targets import Asked, open_targets
 from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathaudit.audit import Means
     from pathaudit.config import Kept
     from pathaudit.results import EntryReport, Report
+    from pathaudit.ruleset import Ruleset
     from pathaudit.sources import SourceTree
 
 
@@ -65,7 +66,8 @@ MANUAL = Manual(
         TREE,
         (
             "FILES",
-            "Python files of one tree, each ending in .py. The tree is the one that they are in.",
+            "Python files of one tree: the one that they are in, or that --tree names. Files of no "
+            "tree are left out.",
         ),
     ),
     examples=(
@@ -77,6 +79,7 @@ MANUAL = Manual(
         ("pathaudit scan --entry DeepseekV3ForCausalLM", "one served class"),
         ("pathaudit scan --config model/config.json", "the class that serves a model"),
         ("pathaudit scan sglang/srt/models/llama.py", "what depends on a file"),
+        ("pathaudit scan --tree sglang==0.5.9 --with my_models my_models/own.py", ""),
         ("pathaudit scan --strict --quiet", "in a script: the exit status is all"),
         ("pathaudit scan --format json --output report.json", ""),
         ("pathaudit scan fork --format sarif --output pathaudit.sarif", ""),
@@ -109,6 +112,7 @@ MANUAL = Manual(
     show_default=True,
     help="The mildest severity that makes the exit status 1.",
 )
+@click.option("--tree", metavar="TREE", help="The tree that FILES belong to; others are left out.")
 @click.option("--strict/--no-strict", help="Fail too on what could not be judged.")
 @form_options(get_args(Form))
 @source_options
@@ -128,6 +132,7 @@ def scan(
     own: tuple[str, ...],
     entry: str | None,
     config: str | None,
+    tree: str | None,
     fail_on: FailOn,
     strict: bool,
     writing: Writing,
@@ -141,7 +146,6 @@ def scan(
     no_cache: bool,
 ) -> None:
     """Find the paths that break a rule."""
-    from pathaudit.audit import audit
     from pathaudit.cli.progress import means_of_work
 
     started = time.perf_counter()
@@ -150,18 +154,28 @@ def scan(
     if config is not None:
         entry = _only_entry(entry, served_class(config))
     ruleset = with_patches(load_rules(chosen, own, kept), chosen)
-    reach = _reach(context, targets, reach)._replace(quiet=quiet)
-    source, files = open_targets(targets or _settled_tree(kept), ruleset, reach)
-    where = locator(source, writing.source_root)
+    asked = open_targets(targets, tree, ruleset, reach._replace(quiet=quiet))
+    where = locator(asked.tree, writing.source_root)
     told = Told(writing.form, ruleset, where, fail_on, strict)
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
-        report = audit(source, ruleset, entry=entry, files=files, means=means)
-    whole = entry is None and not files and not ruleset.policy.entries
-    report = known.use(report, source, whole=whole, policy=ruleset.policy)
+        report = _audited(asked, ruleset, entry, known, means)
     shown = Shown(verbose, entry is not None, color, started)
-    render = partial(_render, source, report, told, shown if writing.form == "text" else None)
+    render = partial(_render, asked.tree, report, told, shown if writing.form == "text" else None)
     writing.write(render, quiet=quiet)
     context.exit(Status.FINDINGS if _fails(report, fail_on, strict) else Status.CLEAN)
+
+
+def _audited(
+    asked: Asked, ruleset: "Ruleset", entry: str | None, known: Baselines, means: "Means"
+) -> "Report":
+    """The report on a tree or on files of it, with what a baseline accepts."""
+    from pathaudit.audit import audit, audit_nothing
+
+    if asked.tree is None:
+        return audit_nothing(ruleset)
+    report = audit(asked.tree, ruleset, entry=entry, files=asked.files, means=means)
+    whole = entry is None and not asked.files and not ruleset.policy.entries
+    return known.use(report, asked.tree, whole=whole, policy=ruleset.policy)
 
 
 def _only_entry(entry: str | None, named: str) -> str:
@@ -170,24 +184,15 @@ def _only_entry(entry: str | None, named: str) -> str:
     return named
 
 
-def _settled_tree(kept: "Kept") -> tuple[str, ...]:
-    """The tree that settings name, if no other is."""
-    return (kept.settings.tree,) if kept.settings.tree is not None else ()
-
-
-def _reach(context: click.Context, targets: tuple[str, ...], reach: Reach) -> Reach:
-    """What the settings lay over a tree is not laid over that of files, which are as they are."""
-    by_default = context.get_parameter_source("overlay") is ParameterSource.DEFAULT_MAP
-    files = any(target.endswith(".py") for target in targets)
-    return reach._replace(overlay=None) if files and by_default else reach
-
-
 def _render(
-    source: "SourceTree", report: "Report", told: Told, shown: Shown | None, out: TextIO
+    source: "SourceTree | None", report: "Report", told: Told, shown: Shown | None, out: TextIO
 ) -> None:
     """Write the text with what is to be shown, or another form."""
     if shown is None:
         render_report(told, report, out)
+        return
+    if source is None:
+        out.write("No file of a tree that can be audited: nothing was judged\n")
         return
     from pathaudit.reporters import text
 

@@ -219,7 +219,8 @@ def _summary(report: Report, page: Page, seconds: float | None) -> Iterator[Line
     ]
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")
-    text = f"in {source_name(report.source)}: {'; '.join(parts)}"
+    about = f", for {counted(len(report.files), 'file')}" if report.files else ""
+    text = f"in {source_name(report.source)}{about}: {'; '.join(parts)}"
     yield from hanging(
         (answer_of(report), ("", " ")), re.sub(r"(?<=\d) (?=\w)", GLUE, text), 2, page
     )
