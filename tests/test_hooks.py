@@ -388,6 +388,14 @@ def test_a_recipe_is_shown_with_its_lines(example: HooksReport) -> None:
     assert recipe.layers == "[first_k_dense_replace, end_layer)"
 
 
+def test_operations_are_followed(example: HooksReport) -> None:
+    places = cell(example, "model.layers.*.mlp.gate", "two-batch-overlap").places
+    assert [(x.how, x.line, x.within) for x in places] == [
+        ("called", 17, "ProbedMoE.forward"),
+        ("called", 20, "ProbedMoE.op_gate"),
+    ]
+
+
 def test_nothing_passes_a_replayed_graph(example: HooksReport) -> None:
     found = cell(example, "model.layers.*", "cuda-graph")
     assert (found.registered, found.patched, found.around) == ("no", "no", "no")

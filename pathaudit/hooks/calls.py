@@ -152,6 +152,8 @@ class Walker(Walk):
 
     def _picked_recipes(self, function: Function, node: ast.Call, here: Here, layers: str) -> bool:
         """Follow the recipes by which a function runs the layers that it is given."""
+        if not any(True for _ in self._stacks_given(node, here)):
+            return False
         frame = self.objects.called_frame(function, node, here.frame)
         if frame is None:
             return False
