@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 
 from pathaudit import __version__
 from pathaudit.cli import main
+from pathaudit.cli.forms import FailOn
 from pathaudit.cli.output import Color, columns, wants_color, write_report
-from pathaudit.cli.scan import FailOn
 from pathaudit.errors import UsageError
 from pathaudit.reporters import text as text_reporter
 from pathaudit.results import Report, Severity

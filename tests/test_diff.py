@@ -2,9 +2,11 @@
 
 import io
 import json
+import re
 from pathlib import Path
 
 import jsonschema
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
@@ -15,6 +17,7 @@ from pathaudit.diff.naming import Naming, Owner, find_names
 from pathaudit.errors import UsageError
 from pathaudit.reporters import changes, markdown
 from pathaudit.reporters import json as json_reporter
+from pathaudit.reporters.markdown_text import escaped
 from pathaudit.results import Severity, Verdict
 from pathaudit.results.versions import Basis, Ending, Origin, ReportDiff, fails_newly
 from tests import versions
@@ -284,10 +287,22 @@ def test_an_event_lost_where_no_rule_looks_is_told() -> None:
 def test_markdown_escapes_what_the_code_says() -> None:
     evil = "x|y`z @all <b>[l](http://e)"
     found = versions.version()
-    assert markdown.escaped(evil) == ("x\\|y\\`z &#64;all &lt;b&gt;\\[l\\]\\(http&#58;//e\\)")
+    assert escaped(evil) == ("x\\|y\\`z `@`all &lt;b&gt;\\[l\\]\\(http&#58;//e\\)")
     out = io.StringIO()
     markdown.render(compare(found, found), out)
-    assert out.getvalue().startswith("### pathaudit: ")
+    assert out.getvalue().startswith("<!-- pathaudit -->\n### pathaudit: ")
+
+
+def test_markdown_is_cut_between_rows() -> None:
+    found = diff((), (versions.SECOND_LOOP,))
+    rows = msgspec.structs.replace(found, variants=found.variants * 300)
+    for limit in (2_000, 20_000):
+        out = io.StringIO()
+        markdown.render(rows, out, limit=limit)
+        text = out.getvalue()
+        assert limit // 2 < len(text.encode()) <= limit
+        assert text.count("<details>") == text.count("</details>")
+        assert re.search(r"\n\*\*\d+ more rows left out\*\*; `--format json` has all.\n$", text)
 
 
 # ---- the command -------------------------------------------------------------------------------

@@ -1,30 +1,28 @@
 """``pathaudit diff``: what does this upgrade break?"""
 
 import time
-from typing import TYPE_CHECKING, Literal, TextIO, get_args
+from typing import TYPE_CHECKING, TextIO, get_args
 
 import click
 
 from pathaudit.cli.excerpts import excerpts
+from pathaudit.cli.forms import DIFF_FORMS, FailOn, Told, Writing, form_options, render_diff
 from pathaudit.cli.options import (
     Reach,
     color_option,
     load_rules,
     means_options,
     open_tree,
-    output_option,
     own_rules_option,
     source_options,
 )
-from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.output import Color, columns, wants_color
+from pathaudit.cli.places import locator
 from pathaudit.cli.status import Status
 
 if TYPE_CHECKING:
     from pathaudit.results.versions import ReportDiff
     from pathaudit.sources import SourceTree
-
-Format = Literal["text", "json", "markdown"]
-FailOn = Literal["error", "warning", "note", "never"]
 
 EXAMPLES = """
 \b
@@ -52,15 +50,7 @@ Examples:
     help="The mildest severity of a new finding that makes the exit status 1.",
 )
 @click.option("--strict", is_flag=True, help="Fail too on what can no longer be decided.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(get_args(Format)),
-    default="text",
-    show_default=True,
-    help="The form of the report.",
-)
-@output_option("report")
+@form_options(DIFF_FORMS)
 @source_options
 @means_options
 @click.option("--verbose", is_flag=True, help="List all of everything, also what is unchanged.")
@@ -77,8 +67,7 @@ def diff(
     entry: str | None,
     fail_on: FailOn,
     strict: bool,
-    form: Format,
-    output: str | None,
+    writing: Writing,
     verbose: bool,
     quiet: bool,
     color: Color,
@@ -97,10 +86,10 @@ def diff(
     from pathaudit.cli.progress import means_of_work
 
     started = time.perf_counter()
-    if output is not None:
-        check_output(output)
+    writing.check()
     ruleset = load_rules(chosen, own)
     trees = [open_tree(target, ruleset, reach._replace(quiet=quiet)) for target in (old, new)]
+    told = Told(writing.form, ruleset, locator(trees[1], writing.source_root))
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         from pathaudit.audit import survey
         from pathaudit.diff import Version, compare
@@ -109,20 +98,13 @@ def diff(
         answer = compare(before, now, entry=entry)
 
     def render(out: TextIO) -> None:
-        if form == "text":
+        if writing.form == "text":
             _render_text(answer, now.tree, out, verbose, color, time.perf_counter() - started)
         else:
-            _render(answer, out, form)
+            render_diff(told, answer, out)
 
-    if output is not None or not quiet:
-        write_report(output, render)
+    writing.write(render, quiet=quiet)
     context.exit(Status.FINDINGS if _fails(answer, fail_on, strict) else Status.CLEAN)
-
-
-def _render(answer: "ReportDiff", out: TextIO, form: Format) -> None:
-    from pathaudit.reporters import json, markdown
-
-    (json if form == "json" else markdown).render(answer, out)
 
 
 def _render_text(

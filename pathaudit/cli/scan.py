@@ -1,23 +1,25 @@
 """``pathaudit scan``: which paths break a rule?"""
 
 import time
-from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, get_args
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TextIO, get_args
 
 import click
 
 from pathaudit.cli.baselines import Baselines, baseline_options
 from pathaudit.cli.excerpts import excerpts
+from pathaudit.cli.forms import FailOn, Form, Told, Writing, form_options, render_report
 from pathaudit.cli.options import (
     Reach,
     color_option,
     load_rules,
     means_options,
     open_targets,
-    output_option,
     own_rules_option,
     source_options,
 )
-from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.output import Color, columns, wants_color
+from pathaudit.cli.places import locator
 from pathaudit.cli.served import served_class
 from pathaudit.cli.status import Status
 from pathaudit.errors import UsageError
@@ -25,9 +27,6 @@ from pathaudit.errors import UsageError
 if TYPE_CHECKING:
     from pathaudit.results import EntryReport, Report
     from pathaudit.sources import SourceTree
-
-Format = Literal["text", "json"]
-FailOn = Literal["error", "warning", "note", "never"]
 
 
 class Shown(NamedTuple):
@@ -51,6 +50,7 @@ Examples:
   pathaudit scan --config path/to/config.json   the class that serves a model
   pathaudit scan sglang/srt/models/llama.py   what depends on a file
   pathaudit scan --format json --output report.json
+  pathaudit scan fork --format sarif --output pathaudit.sarif
   pathaudit scan --fail-on never | less       look, and never fail
   pathaudit scan --rules ours --rule skipped-tap
 """
@@ -74,15 +74,7 @@ Examples:
     help="The mildest severity that makes the exit status 1.",
 )
 @click.option("--strict", is_flag=True, help="Fail too on what could not be judged.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(get_args(Format)),
-    default="text",
-    show_default=True,
-    help="The form of the report.",
-)
-@output_option("report")
+@form_options(get_args(Form))
 @source_options
 @means_options
 @baseline_options
@@ -100,8 +92,7 @@ def scan(
     config: str | None,
     fail_on: FailOn,
     strict: bool,
-    form: Format,
-    output: str | None,
+    writing: Writing,
     known: Baselines,
     verbose: bool,
     quiet: bool,
@@ -122,23 +113,20 @@ def scan(
     from pathaudit.cli.progress import means_of_work
 
     started = time.perf_counter()
-    if output is not None:
-        check_output(output)
+    writing.check()
     known.read()
     if config is not None:
         entry = _only_entry(entry, served_class(config))
     ruleset = load_rules(chosen, own)
     source, files = open_targets(targets, ruleset, reach._replace(quiet=quiet))
+    where = locator(source, writing.source_root)
+    told = Told(writing.form, ruleset, where, fail_on, strict)
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
         report = audit(source, ruleset, entry=entry, files=files, means=means)
     report = known.use(report, source, whole=entry is None and not files)
-
-    def render(out: TextIO) -> None:
-        shown = Shown(verbose, entry is not None, color, started)
-        _render(source, report, out, shown if form == "text" else None)
-
-    if output is not None or not quiet:
-        write_report(output, render)
+    shown = Shown(verbose, entry is not None, color, started)
+    render = partial(_render, source, report, told, shown if writing.form == "text" else None)
+    writing.write(render, quiet=quiet)
     context.exit(Status.FINDINGS if _fails(report, fail_on, strict) else Status.CLEAN)
 
 
@@ -148,13 +136,15 @@ def _only_entry(entry: str | None, named: str) -> str:
     return named
 
 
-def _render(source: "SourceTree", report: "Report", out: TextIO, shown: Shown | None) -> None:
-    """Write the text with what is to be shown, or JSON, which has everything."""
-    from pathaudit.reporters import json, text
-
+def _render(
+    source: "SourceTree", report: "Report", told: Told, shown: Shown | None, out: TextIO
+) -> None:
+    """Write the text with what is to be shown, or another form."""
     if shown is None:
-        json.render(report, out)
+        render_report(told, report, out)
         return
+    from pathaudit.reporters import text
+
     text.render(
         report,
         out,

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.phrases import (
+    LONGEST_COMPARED,
     REACHES,
     condition_text,
     counted,
@@ -24,7 +25,6 @@ from pathaudit.results import Finding, PathReport, Sibling, Step, Value
 
 _STEPS = 16  # steps of one path that are shown, the nearest to the site
 _PATHS = 4  # ways to reach one site
-_LONGEST_COMPARED = 160  # characters of the condition of a place that does it right
 _GATHERED = 12  # places of one rule that are shown with what is wrong there
 _KEY = len("suppressed: ")
 
@@ -54,8 +54,8 @@ def block_lines(block: Block, page: Page, told: frozenset[str]) -> Iterator[Line
             yield from _places(block.findings[1:], page, first.condition)
         return
     if block.form in ("list", "gathered"):
-        attributes = [_attributes(finding, page, told) for finding in block.findings]
-        common = [item for item in attributes[0] if all(item in other for other in attributes[1:])]
+        known = [attributes(finding, told, page.verbose) for finding in block.findings]
+        common = [item for item in known[0] if all(item in other for other in known[1:])]
         yield from _attribute_lines(common, 2, page)
         yield (("", f"  at {counted(count, 'place')}:"),)
     if gathered:
@@ -96,7 +96,7 @@ def _diagnostic(finding: Finding, page: Page, told: frozenset[str]) -> Iterator[
         yield from source
         if source:
             yield blank
-    yield from _attribute_lines(_attributes(finding, page, told), gutter + 1, page)
+    yield from _attribute_lines(attributes(finding, told, page.verbose), gutter + 1, page)
 
 
 def marked_spots(finding: Finding, verbose: bool) -> dict[Spot, str]:
@@ -123,8 +123,13 @@ def _outcome(step: Step) -> str:
     return "taken" if step.taken else "not taken"
 
 
-def _attributes(finding: Finding, page: Page, told: frozenset[str]) -> list[tuple[str, str]]:
-    """What is known of a finding beside its source, as key and text, in the order shown."""
+def attributes(
+    finding: Finding, told: frozenset[str] = frozenset(), verbose: bool = False
+) -> list[tuple[str, str]]:
+    """What is known of a finding beside its source, as key and text, in the order shown.
+
+    ``told`` are texts that were given before. A space that is not to be broken is ``GLUE``.
+    """
     items = [
         ("suppressed", visible(finding.suppressed or "no reason given")),
         ("reach", REACHES[finding.reach]),
@@ -133,11 +138,11 @@ def _attributes(finding: Finding, page: Page, told: frozenset[str]) -> list[tupl
         ("when", condition_text(finding.condition)),
         ("layers", visible(finding.layers)),
         ("example", _witness(finding.witness)),
-        ("steps", _hidden_steps(finding, page.verbose)),
-        *(("also when", text) for text in _other_paths(finding, page.verbose)),
+        ("steps", _hidden_steps(finding, verbose)),
+        *(("also when", text) for text in _other_paths(finding, verbose)),
         *(("compare", _sibling(sibling)) for sibling in finding.siblings),
         ("enabled by", ", ".join(map(visible, finding.controls))),
-        ("for", _audience(finding, page.verbose)),
+        ("for", _audience(finding, verbose)),
         ("effect", visible(finding.effect)),
         ("why", prose(finding.why, told)),
         ("fix", prose(finding.fix, told)),
@@ -182,7 +187,7 @@ def _other_path(path: PathReport, finding: Finding) -> str:
 def _sibling(sibling: Sibling) -> str:
     """A condition too long to compare with at a glance is left to the JSON report."""
     text = f"{place_of(sibling)} {visible(sibling.text) or 'does it right'}"
-    known = len(sibling.condition) <= _LONGEST_COMPARED
+    known = len(sibling.condition) <= LONGEST_COMPARED
     return f"{text}, {when(sibling.condition)}" if known else text
 
 

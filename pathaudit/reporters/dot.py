@@ -153,7 +153,7 @@ def _shown(text: str) -> list[str]:
 
 
 def _colored(text: str, mark: str) -> str:
-    return f'<FONT COLOR="{_FONTS.get(mark, _DIM)}">{_text(text)}</FONT>'
+    return f'<FONT COLOR="{_FONTS.get(mark, _DIM)}">{_text(visible(text))}</FONT>'
 
 
 def _small(text: str) -> str:

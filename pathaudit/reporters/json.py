@@ -19,13 +19,20 @@ _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")
 
 
 def render(answer: Answer, out: TextIO) -> None:
-    """Write an answer to ``out``, indented by two spaces and ended by a newline.
-
-    The text is ASCII without control characters, so that names from the audited code reach no
-    terminal unescaped and an undecodable file name (a lone surrogate) cannot break the output.
-    """
+    """Write an answer to ``out``, as ``document`` has it."""
     fields: dict[str, object] = msgspec.to_builtins(answer)
-    out.write(json.dumps(_ordered(fields), indent=2).replace("\x7f", "\\u007f") + "\n")
+    out.write(document(_ordered(fields)))
+
+
+def document(fields: dict[str, object]) -> str:
+    """A document indented by two spaces and ended by a newline.
+
+    It is ASCII without control characters, so that names from the audited code reach no terminal
+    unescaped and an undecodable file name (a lone surrogate) cannot break the output. Nor is
+    there anything in it that a CI runner would take for a command.
+    """
+    text = json.dumps(fields, indent=2).replace("\x7f", "\\u007f")
+    return text.replace("##", "\\u0023#") + "\n"
 
 
 def schema(kind: type[Answer] = Report) -> dict[str, object]:

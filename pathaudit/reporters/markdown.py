@@ -1,27 +1,28 @@
-"""What changed between two versions, as Markdown for a comment on a pull request.
+"""What changed between two versions, as Markdown for a comment on a pull request."""
 
-All that comes from the audited code stands in code spans or is escaped, so that it can neither
-form a table, nor mention anybody, nor be HTML.
-"""
-
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from pathaudit.reporters.changes import unexplained
-from pathaudit.reporters.escaping import visible
+from pathaudit.reporters.fitting import LIMIT, Unit, fitting, lines_of, size
+from pathaudit.reporters.markdown_text import MARKER, cell, cells, code, escaped
 from pathaudit.reporters.phrases import counted, word_of
 from pathaudit.reporters.timeline import cell_of
 from pathaudit.results import Finding, Severity, Source, fails
 from pathaudit.results.versions import History, Kept, ReportDiff, Trace, Variant, VariantChange
 
 _OPEN = 20  # rows that are shown without a click
+_RESERVE = 100  # bytes for what is said of rows left out
 
 
-def render(diff: ReportDiff, out: TextIO) -> None:
-    """Write what changed to ``out``."""
+def render(diff: ReportDiff, out: TextIO, *, limit: int = LIMIT) -> None:
+    """Write what changed to ``out``: in at most ``limit`` bytes of UTF-8, cut between rows."""
     encoding = out.encoding or "utf-8"
-    for line in _lines(diff):
+    head, units = list(_head(diff)), list(_units(diff))
+    shown = fitting(units, limit - size(head) - _RESERVE)
+    left = len(units) - len(shown)
+    last = [f"**{counted(left, 'more row')} left out**; `--format json` has all."] if left else []
+    for line in (*head, *lines_of(shown), *last):
         out.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
@@ -33,32 +34,32 @@ def render_history(history: History, out: TextIO) -> None:
 
 
 def _rows(history: History) -> Iterator[str]:
-    columns = ("version", *map(_code, history.rules), "entries", "gaps")
-    labels = [_code(row.source.version or row.source.label) for row in history.rows]
+    columns = ("version", *map(cell, history.rules), "entries", "gaps")
+    labels = [cell(row.source.version or row.source.label) for row in history.rows]
     rows = [
         (label, *map(cell_of, row.counts), str(row.entries), str(row.gaps))
         for label, row in zip(labels, history.rows, strict=True)
     ]
-    yield from _table("Findings by version", columns, rows)
+    yield from lines_of(list(_table("Findings by version", columns, rows)))
 
 
 def _story(trace: Trace) -> Iterator[str]:
     rows = [
-        (_code(x.source.version or x.source.label), x.state, _codes(x.places))
-        for x in trace.moments
+        (cell(x.source.version or x.source.label), x.state, cells(x.places)) for x in trace.moments
     ]
-    heading = f"{_code(trace.rule)} of {_code(trace.entry)}"
-    yield from _table(heading, ("version", "state", "places"), rows)
+    heading = f"{code(trace.rule)} of {code(trace.entry)}"
+    yield from lines_of(list(_table(heading, ("version", "state", "places"), rows)))
     for turn in trace.turns:
         before, after = (x.source.version or x.source.label for x in (turn.before, turn.after))
         states = f"{turn.before.state} → {turn.after.state}"
-        yield f"- {turn.change} after {_code(before)}, in {_code(after)}: {states}"
+        yield f"- {turn.change} after {code(before)}, in {code(after)}: {states}"
         for commit in turn.bisection.first if turn.bisection else ():
-            yield f"  - {_code(commit.id[:12])} {commit.date} {escaped(commit.subject)}"
+            yield f"  - {code(commit.id[:12])} {commit.date} {escaped(commit.subject)}"
 
 
-def _lines(diff: ReportDiff) -> Iterator[str]:
+def _head(diff: ReportDiff) -> Iterator[str]:
     counts = diff.summary
+    yield MARKER
     yield f"### pathaudit: {_source(diff.old)} → {_source(diff.new)}"
     yield ""
     yield (
@@ -67,11 +68,14 @@ def _lines(diff: ReportDiff) -> Iterator[str]:
         f"unknown; {counted(counts.variants, 'way')} to run layers changed."
     )
     yield ""
+
+
+def _units(diff: ReportDiff) -> Iterator[Unit]:
     found = ("", "rule", "place", "method", "what")
     yield from _table("Added", found, [_finding(x.finding) for x in diff.added])
     yield from _table("Changed", found, [(*_finding(x.new)[:4], _changes(x)) for x in diff.changed])
     unknown = [
-        (_code(x.rule), _code(f"{x.file}:{x.line}"), _code(x.entry), escaped(x.reason))
+        (cell(x.rule), cell(f"{x.file}:{x.line}"), cell(x.entry), escaped(x.reason))
         for x in diff.undecided
     ]
     yield from _table("Can no longer be decided", ("rule", "place", "method", "why"), unknown)
@@ -80,13 +84,13 @@ def _lines(diff: ReportDiff) -> Iterator[str]:
     dropped = [(*_finding(x.finding)[:4], escaped(f"{x.ending}: {x.remark}")) for x in diff.dropped]
     yield from _table("No longer there, and not fixed", found, dropped)
     lost = [
-        (_code(x.event), _code(_at(x.new)), _code(x.new.symbol), _codes(x.evidence))
+        (cell(x.event), cell(_at(x.new)), cell(x.new.symbol), cells(x.evidence))
         for x in unexplained(diff)
     ]
     yield from _table("Lost an event", ("event", "place", "method", "was at"), lost)
     ways = ("", "place", "method", "layers", "events")
     yield from _table("Ways to run layers", ways, [_variant(x) for x in diff.variants])
-    entries = [(x.change, _code(x.file), _code(x.entry), _code(x.was)) for x in diff.entries]
+    entries = [(x.change, cell(x.file), cell(x.entry), cell(x.was)) for x in diff.entries]
     yield from _table("Methods that run layers", ("", "file", "method", "was"), entries)
     same = [(*_finding(x.new)[:4], escaped(x.remark)) for x in diff.unchanged]
     yield from _table("Unchanged", found, same, folded=True)
@@ -101,21 +105,19 @@ def _verdict(diff: ReportDiff) -> str:
 
 def _table(
     heading: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, folded: bool = False
-) -> Iterator[str]:
-    if not rows:
-        return
+) -> Iterator[Unit]:
+    """The rows of a table, behind a click if there are many."""
     fold = folded or len(rows) > _OPEN
     title = f"{heading}: {len(rows)}"
-    yield f"<details><summary>{title}</summary>" if fold else f"#### {title}"
-    yield ""
-    yield f"| {' | '.join(columns)} |"
-    yield f"|{' --- |' * len(columns)}"
+    opening = (
+        f"<details><summary>{title}</summary>" if fold else f"#### {title}",
+        "",
+        f"| {' | '.join(columns)} |",
+        f"|{' --- |' * len(columns)}",
+    )
+    closing = ("", "</details>", "") if fold else ("",)
     for row in rows:
-        yield f"| {' | '.join(row)} |"
-    yield ""
-    if fold:
-        yield "</details>"
-        yield ""
+        yield Unit(heading, (f"| {' | '.join(row)} |",), opening, closing)
 
 
 def _finding(finding: Finding) -> tuple[str, str, str, str, str]:
@@ -123,7 +125,7 @@ def _finding(finding: Finding) -> tuple[str, str, str, str, str]:
     word = word_of(finding)
     reach = "" if finding.reach == "reachable" else f" ({finding.reach})"
     what = escaped(finding.message) + reach
-    return word, _code(finding.rule), _code(place), _code(finding.symbol), what
+    return word, cell(finding.rule), cell(place), cell(finding.symbol), what
 
 
 def _changes(kept: Kept) -> str:
@@ -139,10 +141,10 @@ def _variant(change: VariantChange) -> tuple[str, str, str, str, str]:
     layers = _layers(shown)
     if change.change == "changed" and change.old is not None:
         layers += f", was {_layers(change.old)}"
-    handed = f" to {_code(shown.callee)}" if shown.callee else ""
-    place = _code(_at(shown))
-    events = _codes(use.event for use in shown.events)
-    return f"{change.change}: {shown.kind}{handed}", place, _code(shown.symbol), layers, events
+    handed = f" to {cell(shown.callee)}" if shown.callee else ""
+    place = cell(_at(shown))
+    events = cells(use.event for use in shown.events)
+    return f"{change.change}: {shown.kind}{handed}", place, cell(shown.symbol), layers, events
 
 
 def _at(variant: Variant) -> str:
@@ -150,31 +152,9 @@ def _at(variant: Variant) -> str:
 
 
 def _layers(variant: Variant) -> str:
-    return _code(" or ".join(variant.layers))
+    return cell(" or ".join(variant.layers))
 
 
 def _source(source: Source) -> str:
-    version = f" ({_code(source.version)})" if source.version else ""
-    return _code(source.label) + version
-
-
-def _codes(texts: Iterable[str]) -> str:
-    return ", ".join(_code(text) for text in texts)
-
-
-def _code(text: str) -> str:
-    """A code span; its fence is longer than any in the text, and it ends no cell of a table."""
-    if not text:
-        return ""
-    shown = visible(text).replace("|", "\\|")
-    runs = re.findall(r"`+", shown)
-    fence = "`" * (max(map(len, runs), default=0) + 1)
-    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return f"{fence}{pad}{shown}{pad}{fence}"
-
-
-def escaped(text: str) -> str:
-    """Plain text: nothing in it is markup, a link, an image, HTML or a mention."""
-    shown = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    shown = re.sub(r"([\\`*_{}\[\]()#+!|~])", r"\\\1", shown)
-    return shown.replace("@", "&#64;").replace("://", "&#58;//")
+    version = f" ({code(source.version)})" if source.version else ""
+    return code(source.label) + version

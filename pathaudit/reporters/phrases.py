@@ -1,10 +1,10 @@
 """Short phrases that say one thing of a result: a place, a condition, a few names, a count."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from pathaudit.reporters.escaping import visible
-from pathaudit.reporters.terminal import GLUE, PATH_LENGTH, cut
+from pathaudit.reporters.terminal import GLUE, PATH_LENGTH, Styled, cut
 from pathaudit.results import (
     EntryReport,
     Finding,
@@ -12,6 +12,8 @@ from pathaudit.results import (
     GraphNode,
     PathReport,
     Reach,
+    Report,
+    Severity,
     Sibling,
     Site,
     Source,
@@ -25,6 +27,23 @@ REACHES = {
     Reach.BLOCKED: "blocked: this path raises an exception before it gets here",
     Reach.DORMANT: "dormant: nothing arms the feature that this path belongs to",
 }
+LONGEST_COMPARED = 160  # characters of the condition of a place that does it right
+
+# Gives the path of a file of the tree as it is for the reader, from the root of a repository.
+Locate = Callable[[str], str]
+
+# What a reader is told first.
+WORDS = ("error", "warning", "unknown", "note", "suppressed")
+
+
+def here(file: str) -> str:
+    """The path of a file as it is in the tree."""
+    return file
+
+
+def by_urgency(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings with the worst first; those of one severity in the order of the report."""
+    return sorted(findings, key=lambda finding: WORDS.index(word_of(finding)))
 
 
 def word_of(finding: Finding) -> str:
@@ -80,7 +99,34 @@ def counted(number: int, singular: str, plural: str = "") -> str:
 
 def source_name(source: Source) -> str:
     """The tree, with its version unless the name has it."""
-    label, version = visible(source.label), source.version
-    if version is None or re.search(rf"(?<![\w.]){re.escape(version)}(?![\w.])", label):
-        return label
-    return f"{label} (version{GLUE}{visible(version)})"
+    label, version = visible(source.label), version_beside(source)
+    return f"{label} (version{GLUE}{visible(version)})" if version else label
+
+
+def version_beside(source: Source) -> str:
+    """The version of a tree; nothing if it has none or its name has it."""
+    version = source.version or ""
+    named = re.search(rf"(?<![\w.]){re.escape(version)}(?![\w.])", visible(source.label))
+    return "" if named else version
+
+
+def answer_of(report: Report) -> Styled:
+    """The answer in a few words; it is good news only when something was judged and all holds."""
+    counts = report.summary
+    numbers = {
+        Severity.ERROR: counts.errors,
+        Severity.WARNING: counts.warnings,
+        Severity.NOTE: counts.notes,
+    }
+    found = [severity for severity in numbers if numbers[severity]]
+    if found:
+        return found[0].value, ", ".join(counted(numbers[s], s.value) for s in found)
+    if counts.unknown:
+        return "unknown", "No findings, but not everything could be decided"
+    if not counts.sites and report.files:
+        return "good", "No audited path depends on these files"
+    if not counts.sites:
+        return "warning", "Nothing was judged"
+    if counts.holds < counts.sites or counts.gaps:
+        return "good", "No findings"
+    return "good", "Every path holds"

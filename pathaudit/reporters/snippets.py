@@ -7,7 +7,7 @@ from itertools import accumulate
 from msgspec import Struct
 from rich.cells import cell_len
 
-from pathaudit.reporters.escaping import visible
+from pathaudit.reporters.escaping import pieces
 from pathaudit.reporters.phrases import word_of
 from pathaudit.reporters.terminal import Line, Page, wrap
 from pathaudit.results import Finding, Step
@@ -116,19 +116,19 @@ class _Window(Struct, frozen=True):
     @classmethod
     def of(cls, source: str, here: Iterable[Spot], room: int) -> "_Window":
         """Cut ``source`` so that the regions ``here`` stay visible, the first above all."""
-        pieces = [visible(character, tab="    ") for character in source.rstrip()]
-        cells = (0, *accumulate(cell_len(piece) for piece in pieces))
-        first, last = 0, len(pieces)
+        shown = pieces(source.rstrip(), tab="    ")
+        cells = (0, *accumulate(cell_len(piece) for piece in shown))
+        first, last = 0, len(shown)
         if cells[-1] > room:
             start, end = next((_ends(spot, source) for spot in here), (0, 1))
             dots = 3 if end < last else 0
             while first < start and cells[end] - cells[first] > room - dots - (3 if first else 0):
                 first += 1
             left = room - (3 if first else 0)
-            while cells[last] - cells[first] > left - (3 if last < len(pieces) else 0):
+            while cells[last] - cells[first] > left - (3 if last < len(shown) else 0):
                 last -= 1
-        before, after = "..." if first else "", "..." if last < len(pieces) else ""
-        text = "".join([before, *pieces[first:last], after])
+        before, after = "..." if first else "", "..." if last < len(shown) else ""
+        text = "".join([before, *shown[first:last], after])
         return cls(text, room, first, last, cells)
 
     def columns(self, start: int, end: int) -> tuple[int, int]:

@@ -14,6 +14,8 @@ from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.known import known_lines
 from pathaudit.reporters.phrases import (
     REACHES,
+    answer_of,
+    by_urgency,
     counted,
     layers_run,
     listed,
@@ -23,14 +25,13 @@ from pathaudit.reporters.phrases import (
     word_of,
 )
 from pathaudit.reporters.snippets import numbers_shown
-from pathaudit.reporters.terminal import GLUE, Line, Page, Styled, cut, hanging, paint, table
-from pathaudit.results import EntryReport, Finding, Gap, Report, Severity, Site, Verdict
+from pathaudit.reporters.terminal import GLUE, Line, Page, cut, hanging, paint, table
+from pathaudit.results import EntryReport, Finding, Gap, Report, Site, Verdict
 
 _NARROWEST = 40
 _IN_FULL = 20  # findings of one kind that are shown with their source lines
 _ALIKE = 3  # notes of one rule that are told together
 _GAPS = 10
-_ORDER = ("error", "warning", "unknown", "note", "suppressed")
 # What tells a word of the code from a word of a sentence.
 _NAME = re.compile(r"[\d_.()\[\]'\"`]")
 
@@ -90,8 +91,7 @@ def _lines(report: Report, page: Page, positive: bool, seconds: float | None) ->
 
 
 def _blocks(report: Report, verbose: bool) -> list[Block]:
-    shown = [f for f in report.findings if verbose or f.suppressed is None]
-    shown.sort(key=lambda finding: _ORDER.index(word_of(finding)))
+    shown = by_urgency(f for f in report.findings if verbose or f.suppressed is None)
     blocks = _gathered([block for group in _alike(shown) for block in _split(group)])
     full = _in_full(blocks)
     rest = [f for i, block in enumerate(blocks) if i not in full for f in block.findings]
@@ -218,7 +218,9 @@ def _summary(report: Report, page: Page, seconds: float | None) -> Iterator[Line
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")
     text = f"in {source_name(report.source)}: {'; '.join(parts)}"
-    yield from hanging((_lead(report), ("", " ")), re.sub(r"(?<=\d) (?=\w)", GLUE, text), 2, page)
+    yield from hanging(
+        (answer_of(report), ("", " ")), re.sub(r"(?<=\d) (?=\w)", GLUE, text), 2, page
+    )
     yield from _uncovered(report.gaps, page)
     if report.inert:
         lead = (("warning", "Nothing to look at in this tree for:"), ("", " "))
@@ -233,25 +235,3 @@ def _uncovered(gaps: Sequence[Gap], page: Page) -> Iterator[Line]:
         lead = (("warning", "Not covered by this answer:"), ("", " "))
         names = tuple(dict.fromkeys(files + entries))
         yield from hanging(lead, listed(names, page.verbose), 2, page)
-
-
-def _lead(report: Report) -> Styled:
-    """The answer in a few words; it is good news only when something was judged and all holds."""
-    counts = report.summary
-    numbers = {
-        Severity.ERROR: counts.errors,
-        Severity.WARNING: counts.warnings,
-        Severity.NOTE: counts.notes,
-    }
-    found = [severity for severity in numbers if numbers[severity]]
-    if found:
-        return found[0].value, ", ".join(counted(numbers[s], s.value) for s in found)
-    if counts.unknown:
-        return "unknown", "No findings, but not everything could be decided"
-    if not counts.sites and report.files:
-        return "good", "No audited path depends on these files"
-    if not counts.sites:
-        return "warning", "Nothing was judged"
-    if counts.holds < counts.sites or counts.gaps:
-        return "good", "No findings"
-    return "good", "Every path holds"

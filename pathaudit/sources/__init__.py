@@ -121,5 +121,6 @@ def _open_folder(holder: str, package: str, label: str) -> SourceTree:
     paths = tuple(path for path, reason in listing if not reason)
     skipped = tuple((path, reason) for path, reason in listing if reason)
     files = Files(frozenset(paths), partial(read_file, holder))
-    tree = SourceTree(label, stated_version(holder, package), package, paths, skipped, files)
+    version = stated_version(holder, package)
+    tree = SourceTree(label, version, package, paths, skipped, files, home=os.path.abspath(holder))
     return tree if tree.version else msgspec.structs.replace(tree, version=coded_version(tree))

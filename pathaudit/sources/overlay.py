@@ -68,7 +68,17 @@ def _laid(tree: SourceTree, holder: str, name: str, below: str, label: str) -> S
     files = Files(paths, partial(_read_either, over, own, tree.read_once), blobs)
     told = {path: fault for path in over if (fault := _replacement(own, tree, path))}
     skipped = tuple(sorted((under | left_out | told).items()))
-    return SourceTree(label, tree.version, tree.package, tuple(sorted(paths)), skipped, files)
+    places = {path: os.path.abspath(os.path.join(holder, path[len(below) :])) for path in over}
+    return SourceTree(
+        label,
+        tree.version,
+        tree.package,
+        tuple(sorted(paths)),
+        skipped,
+        files,
+        home=tree.home,
+        elsewhere=tuple(sorted((dict(tree.elsewhere) | places).items())),
+    )
 
 
 def _replacement(own: Callable[[str], bytes], tree: SourceTree, path: str) -> str:

@@ -45,7 +45,8 @@ def open_revision(target: str, package: str, repository: str | None) -> SourceTr
     objects.expect(chosen.keys.values(), label)
     files = Files(frozenset(chosen.keys), Blobs(objects, chosen.keys), chosen.keys)
     paths = tuple(sorted(chosen.keys))
-    tree = SourceTree(label, _version(revision), package, paths, chosen.skipped, files)
+    version = _version(revision)
+    tree = SourceTree(label, version, package, paths, chosen.skipped, files, home=holder)
     return tree if tree.version else msgspec.structs.replace(tree, version=coded_version(tree))
 
 

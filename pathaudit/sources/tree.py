@@ -86,6 +86,10 @@ class SourceTree(Struct, frozen=True, eq=False):
     ``label`` is the user's name for it. ``paths`` and ``skipped``, the paths left out with why,
     are sorted; each path starts with the package: ``sglang/srt/models/llama.py``. ``guests`` are
     packages that were laid into it: their names, and the modules that they are here.
+
+    ``home`` is the folder that holds the package: of a folder its absolute path, of a revision the
+    path in the repository, else nothing. ``elsewhere`` are the files that are not there: their
+    paths here and in the file system.
     """
 
     label: str
@@ -95,6 +99,8 @@ class SourceTree(Struct, frozen=True, eq=False):
     skipped: tuple[tuple[str, str], ...]
     _files: Files
     guests: tuple[tuple[str, str], ...] = ()
+    home: str = ""
+    elsewhere: tuple[tuple[str, str], ...] = ()
 
     def __contains__(self, path: object) -> bool:
         return path in self._files.paths
