@@ -15,8 +15,11 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     baseline
     diff
     audit
+    relies
+    reach | hooks | matrix
     variants
     gates
+    summary
     policy
     suppress
     check

@@ -22,19 +22,20 @@ from pathaudit.results import (
     Finding,
     Gap,
     Report,
-    Severity,
     Source,
-    Summary,
-    Verdict,
 )
+from pathaudit.results.hooks import HooksReport
+from pathaudit.results.matrices import Matrix
+from pathaudit.results.patches import PatchesReport
+from pathaudit.results.reaches import ReachReport
 from pathaudit.results.versions import Survey
-from pathaudit.ruleset import Ruleset
+from pathaudit.ruleset import AnyRule, ReliesRule, Ruleset
 from pathaudit.sources import SourceTree
 
 # What follows code imports LibCST, which a report that is already known does not need.
 if TYPE_CHECKING:
     from pathaudit.check import Answer
-    from pathaudit.policy import Told
+    from pathaudit.sources.fitting import Fitted
     from pathaudit.work import Work
 
 
@@ -96,6 +97,23 @@ def survey(tree: SourceTree, rules: Ruleset, *, means: Means = ALONE) -> Survey:
     return msgspec.structs.replace(found, report=_labelled(found.report, tree))
 
 
+def matrix_of(
+    tree: SourceTree, rules: Ruleset, *, entry: str | None = None, means: Means = ALONE
+) -> Matrix:
+    """What each served class of ``tree`` supports, or one of them; raises as ``audit``."""
+    key = digest_of(b"matrix", _ENCODER.encode((rules, entry)))
+
+    def answer(known: Known | None) -> Matrix:
+        from pathaudit.matrix import find_matrix
+
+        with _at_work(tree, rules, known, (), means) as work:
+            return find_matrix(work, rules, audit_work(work, rules, entry=entry), entry)
+
+    found = _once(tree, key, msgspec.msgpack.Decoder(Matrix), means, answer)
+    source = Source(label=tree.label, version=tree.version)
+    return msgspec.structs.replace(found, source=source)
+
+
 def _labelled(report: Report, tree: SourceTree) -> Report:
     """The report under the name that the tree has now."""
     return msgspec.structs.replace(report, source=Source(label=tree.label, version=tree.version))
@@ -120,6 +138,28 @@ def _once(
     return found
 
 
+def hooks_of(
+    tree: SourceTree,
+    rules: Ruleset,
+    module: str = "",
+    *,
+    entry: str | None = None,
+    means: Means = ALONE,
+) -> HooksReport:
+    """Where hooks on modules fire, of all served classes or of one; raises as its stage does."""
+    key = digest_of(b"hooks", _ENCODER.encode((rules, module, entry)))
+
+    def answer(known: Known | None) -> HooksReport:
+        from pathaudit.hooks import find_hooks
+
+        with _at_work(tree, rules, known, (), means) as work:
+            return find_hooks(work, entry=entry, module=module)
+
+    found = _once(tree, key, msgspec.msgpack.Decoder(HooksReport), means, answer)
+    source = Source(label=tree.label, version=tree.version)
+    return msgspec.structs.replace(found, source=source)
+
+
 def gates_of(
     tree: SourceTree, rules: Ruleset, what: str, *, within: str = "", means: Means = ALONE
 ) -> GatesReport:
@@ -129,6 +169,40 @@ def gates_of(
     known = means.cache.known(tree) if means.cache is not None else None
     with _at_work(tree, rules, known, (), means) as work:
         report = find_gates(work, what, within=within)
+    if known is not None and means.cache is not None:
+        means.cache.keep(known, tree)
+    return report
+
+
+def patches_of(tree: SourceTree, rules: Ruleset, *, means: Means = ALONE) -> PatchesReport:
+    """What became of each patch in a tree: what is wrong, what holds, what cannot be told."""
+    from pathaudit.relies import answers_of
+
+    known = means.cache.known(tree) if means.cache is not None else None
+    with _at_work(tree, rules, known, (), means) as work:
+        answers = answers_of(work, rules.patches)
+    if known is not None and means.cache is not None:
+        means.cache.keep(known, tree)
+    source = Source(label=tree.label, version=tree.version)
+    return PatchesReport(tool=f"pathaudit {__version__}", source=source, patches=answers)
+
+
+def reach_of(
+    tree: SourceTree,
+    rules: Ruleset,
+    target: str,
+    *,
+    entry: str | None = None,
+    patch: "Fitted | None" = None,
+    means: Means = ALONE,
+) -> ReachReport:
+    """Where a target or what a patch adds runs; raises as its stage does."""
+    from pathaudit.reach import reach
+
+    tree = patch.new if patch is not None else tree
+    known = means.cache.known(tree) if means.cache is not None else None
+    with _at_work(tree, rules, known, (), means) as work:
+        report = reach(work, target, entry=entry, patch=patch)
     if known is not None and means.cache is not None:
         means.cache.keep(known, tree)
     return report
@@ -162,20 +236,21 @@ def _at_work(
 
 def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Report:
     """Judge the rules on a tree of which something may be known; raises as ``audit`` does."""
-    from pathaudit.check import begin_rule, check_rule
+    from pathaudit.check import begin_rule
     from pathaudit.gates import begin_controls, with_controls
     from pathaudit.policy import Told, apply_policy
+    from pathaudit.summary import summary_of
     from pathaudit.suppress import apply_suppressions
 
     few = (entry,) if entry is not None else rules.policy.entries
-    _expect_entries(work, few)
+    _expect_entries(work, few, by="" if entry is not None else ", which the settings name")
     entry = few[0] if len(few) == 1 else None
-    tree = work.tree
+    tree, rules = work.tree, rules.applying
     for rule in rules.rules:
         begin_rule(work, rule)
     answers = []
     for rule in rules.rules:
-        answers.append(check_rule(work, rule, entry))
+        answers.append(_answer(work, rule, rules, entry))
         begin_controls(work, answers[-1].findings)
     whole = not few and not work.focus
     accepted = apply_suppressions(work.index, rules, answers, whole=whole, focus=work.focus)
@@ -190,24 +265,22 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
         findings=told.findings,
         entries=told.entries,
         gaps=told.gaps,
-        summary=_summary(tree, told),
+        summary=summary_of(tree, told),
         files=tuple(sorted(work.focus)),
         inert=_inert(rules, answers) if whole else (),
         left_out=told.left_out,
     )
 
 
-def audit_nothing(rules: Ruleset) -> Report:
-    """The report on files of which none is in a tree: there was nothing to judge."""
-    return Report(
-        tool=f"pathaudit {__version__}",
-        source=Source(label="no tree", version=None),
-        rules=tuple(rule.id for rule in rules.rules),
-        findings=(),
-        entries=(),
-        gaps=(),
-        summary=Summary(**dict.fromkeys(Summary.__struct_fields__, 0)),
-    )
+def _answer(work: "Work", rule: AnyRule, rules: Ruleset, entry: str | None) -> "Answer":
+    """What one rule says of the tree; what judges patches is imported where there are some."""
+    from pathaudit.check import check_rule
+
+    if isinstance(rule, ReliesRule):
+        from pathaudit.relies import check_relies
+
+        return check_relies(work, rule, rules.patches, entry)
+    return check_rule(work, rule, entry)
 
 
 @contextmanager
@@ -226,7 +299,7 @@ def _place(finding: Finding) -> tuple[str, int, int, str, str]:
     return (finding.file, finding.line, finding.column, finding.rule, finding.entry)
 
 
-def _expect_entries(work: "Work", wanted: tuple[str, ...]) -> None:
+def _expect_entries(work: "Work", wanted: tuple[str, ...], by: str) -> None:
     from pathaudit.check import find_entries
 
     served = find_entries(work)
@@ -239,7 +312,7 @@ def _expect_entries(work: "Work", wanted: tuple[str, ...]) -> None:
     for name in wanted:
         if name not in names:
             hint = did_you_mean(name, names, f"{len(names)} classes are served")
-            raise UsageError(f"{work.tree.label} serves no class {name!r}", hint=hint)
+            raise UsageError(f"{work.tree.label} serves no class {name!r}{by}", hint=hint)
 
 
 def _gaps(
@@ -264,31 +337,3 @@ def _gaps(
 def _inert(rules: Ruleset, answers: "list[Answer]") -> tuple[str, ...]:
     pairs = zip(rules.rules, answers, strict=True)
     return tuple(rule.id for rule, answer in pairs if not answer.examined)
-
-
-def _summary(tree: SourceTree, told: "Told") -> Summary:
-    sites = {
-        (item.rule, site.file, site.line, site.column, site.verdict)
-        for item in told.entries
-        for site in item.sites
-    }
-    worst = {place[:-1]: Verdict.HOLDS for place in sites}
-    for *place, verdict in sites:
-        if verdict is not Verdict.HOLDS and worst[tuple(place)] is not Verdict.VIOLATED:  # type: ignore[index]
-            worst[tuple(place)] = verdict  # type: ignore[index]
-    verdicts = list(worst.values())
-    judged = [x for x in told.findings if x.suppressed is None and x.verdict is Verdict.VIOLATED]
-    severities = [finding.severity for finding in judged]
-    return Summary(
-        files=len(tree.paths),
-        entries=len({(item.rule, item.file, item.entry) for item in told.entries}),
-        sites=len(worst),
-        holds=verdicts.count(Verdict.HOLDS),
-        violated=verdicts.count(Verdict.VIOLATED),
-        unknown=verdicts.count(Verdict.UNKNOWN),
-        errors=severities.count(Severity.ERROR),
-        warnings=severities.count(Severity.WARNING),
-        notes=severities.count(Severity.NOTE),
-        suppressed=len([x for x in told.findings if x.suppressed is not None]),
-        gaps=len(told.gaps),
-    )

@@ -10,7 +10,7 @@ import msgspec
 import pathspec
 from msgspec import Struct
 
-from pathaudit.remarks import REMARKS, UNUSED
+from pathaudit.remarks import UNUSED
 from pathaudit.results import EntryReport, Finding, Gap, Reach, Severity, Verdict
 from pathaudit.results.settings import LeftOut
 from pathaudit.ruleset import Policy, Ruleset
@@ -31,13 +31,12 @@ class Told(Struct, frozen=True):
 def apply_policy(rules: Ruleset, few: tuple[str, ...], told: Told) -> Told:
     """Return what is told under the policy of the rules, in the same order.
 
-    ``few`` are served classes if only these were asked about, and others were judged too.
+    ``few`` are served classes, if only these were asked about; others may have been judged too.
     """
     policy = rules.policy
     if policy == Policy():
         return told
     own = {rule.id: rule.severity for rule in rules.rules}
-    own |= {remark.id: remark.severity for remark in REMARKS}
     findings = (x for x in told.findings if x.rule not in policy.off)
     rated = tuple(_rated(x, policy, own) for x in findings)
     told = msgspec.structs.replace(told, findings=rated)

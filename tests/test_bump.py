@@ -199,6 +199,25 @@ def test_an_exact_pin_settles_a_loose_one(old: Files, new: Files, changes: list[
     assert (told(found), audits(found)) == (changes, [])
 
 
+def test_a_lock_comes_before_a_constraint() -> None:
+    files = {"uv.lock": LOCK % "0.5.16", "constraints.txt": "sglang==0.5.9"}
+    found = compared(
+        files | {"pyproject.toml": LOOSE}, files | {"pyproject.toml": LOOSE.replace("0.5", "0.4")}
+    )
+    assert [aim.version for x in found.changes if (aim := x.new)] == ["0.5.16"]
+
+
+def test_a_lock_settles_no_requirements_file() -> None:
+    lock = {"uv.lock": LOCK % "0.5.16"}
+    found = compared(lock | requirement("sglang>=0.5"), lock | requirement("sglang>=0.4"), today)
+    assert [aim.version for x in found.changes if (aim := x.new)] == ["0.5.23"]
+
+
+def test_pins_in_another_order_are_the_same() -> None:
+    found = compared(requirement("sglang==1\nsglang==2"), requirement("sglang==2\nsglang==1"))
+    assert told(found) == []
+
+
 def test_a_lock_of_another_project_settles_nothing() -> None:
     lock = {"b/uv.lock": LOCK % "0.5.16"}
     old, new = {"a/pyproject.toml": LOOSE} | lock, {"a/pyproject.toml": LOOSE[:-3] + '0.1"]'} | lock

@@ -117,7 +117,8 @@ INCLUDES: Mapping[str, str] = {
     "requirements.txt": "-r deps/gpu.lst\n-c constraints.txt\n--requirement=none.txt",
     "deps/gpu.lst": "sglang\n-c ../limits.lst\n-r ../requirements.txt",
     "constraints.txt": "sglang<0.6",
-    "limits.lst": "sglang!=0.5.4",
+    "limits.lst": "sglang!=0.5.4\n-r more.lst",
+    "more.lst": "sglang!=0.5.3",
 }
 
 
@@ -126,6 +127,7 @@ def test_what_a_file_includes_is_read_too() -> None:
         "constraints.txt:1 constraint index <0.6",
         "deps/gpu.lst:1 requirement index any",
         "limits.lst:1 constraint index !=0.5.4",
+        "more.lst:1 constraint index !=0.5.3",
     ]
     assert gaps(INCLUDES) == [
         "requirements.txt:3: includes none.txt, which is not in the repository"
@@ -250,6 +252,18 @@ resolved_reference = "{SHA}"
         id="Poetry from git",
     ),
     pytest.param(
+        "poetry.lock",
+        """[[package]]
+name = "sglang"
+version = "0.5.6"
+[package.source]
+type = "url"
+url = "https://x.example/sglang-0.5.6-py3-none-any.whl"
+""",
+        "3 (package) lock url 0.5.6 https://x.example/sglang-0.5.6-py3-none-any.whl",
+        id="Poetry from a wheel",
+    ),
+    pytest.param(
         "pdm.lock",
         '[[package]]\nname = "sglang"\nversion = "0.5.6"\nextras = ["all"]\nfiles = []\n',
         "3 (package) lock index 0.5.6[all]",
@@ -296,7 +310,7 @@ ARG V=0.5.8
 ENV W=0.5.9
 RUN --mount=type=cache,target=/root/.cache \\
     # sglang==0.1
-    pip install --no-cache-dir "sglang[all]==${V}" \\
+    pip install --no-cache-dir --no-binary sglang "sglang[all]==${V}" \\
     torch && echo sglang==0.2
 RUN ["python3", "-m", "pip", "install", "sglang==$W"]
 RUN git clone -b ${TAG} https://github.com/sgl-project/sglang.git && pip install -e python
@@ -304,6 +318,9 @@ COPY --from=lmsysorg/sglang:v0.5.5 /x /x
 FROM lmsysorg/sglang:$NOTHING
 FROM lmsysorg/sglang@sha256:00
 FROM other/sglang:v0.5.6
+ARG TAG=v0.5.0
+FROM lmsysorg/sglang:${TAG:-v0.1}
+FROM lmsysorg/sglang:v0.5.4${TAG:+.post1}${NOTHING:+.post2}
 RUN <<EOF
 uv pip install -U sglang==0.5.3
 EOF
@@ -321,7 +338,9 @@ def test_dockerfile() -> None:
         "16 (FROM) image image any lmsysorg/sglang at $NOTHING",
         "17 (FROM) image image any lmsysorg/sglang",
         "18 (FROM) image image any other/sglang at v0.5.6",
-        "20 (RUN) requirement index 0.5.3",
+        "20 (FROM) image image 0.5.6 lmsysorg/sglang at v0.5.6",
+        "21 (FROM) image image 0.5.4.post1 lmsysorg/sglang at v0.5.4.post1",
+        "23 (RUN) requirement index 0.5.3",
     ]
 
 

@@ -23,7 +23,7 @@ from pathaudit.sources import SourceTree
 from pathaudit.sources.repository import files_of_texts
 from tests.labels import capture_rules
 from tests.test_reporters import compare_golden
-from tests.versions import GUARD, LOWER, MODEL, tree_of
+from tests.versions import GUARD, LOWER, MODEL, replaced, tree_of
 
 SGLANG = Sought("sglang", ("github.com/sgl-project/sglang",), ("lmsysorg/sglang",))
 TREES = {
@@ -45,6 +45,9 @@ AFTER = {
     "new/requirements.txt": "sglang==0.5.10",
     "broken/requirements.txt": "sglang === == 3",
 }
+
+
+FIRST = ({"requirements.txt": "sglang==0.5.6"}, {"requirements.txt": "sglang==0.5.9"})
 
 
 def open_tree(target: Target) -> SourceTree:
@@ -112,6 +115,18 @@ def test_json_keeps_to_its_schema() -> None:
 def test_no_line_is_wider_than_the_page() -> None:
     for width in (60, 80, 120):
         assert max(map(len, as_text(sample(), width).splitlines())) <= width
+
+
+def test_the_last_definition_of_a_name_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    head = "class OverlappedModel(nn.Module)"
+    again = replaced(head, f"{head}:\n    def forward(self):\n        pass\n\n\n{head}", MODEL)
+    old = msgspec.structs.replace(tree_of(GUARD, again), version="0.5.6")
+    monkeypatch.setitem(TREES, "sglang==0.5.6", old)
+    (comparison,) = judged(*FIRST).comparisons
+    (regression,) = comparison.regressions
+    line = next(x for x in regression.lines if x.mark)
+    assert (line.old, regression.old_line) == (54, 54)
+    assert "run_overlapped(" in line.text
 
 
 # ---- exit status --------------------------------------------------------------------------------

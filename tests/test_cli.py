@@ -302,7 +302,7 @@ def test_json_is_the_same_each_time_and_names_what_was_asked() -> None:
     first, second = (run("scan", EXAMPLE, "--format", "json").stdout for _ in range(2))
     report = json.loads(first)
     assert first == second
-    assert report["rules"] == [rule.id for rule in shipped_rules().rules]
+    assert report["rules"] == [rule.id for rule in shipped_rules().applying.rules]
     assert f"pathaudit {__version__}" == report["tool"]
 
 
@@ -346,7 +346,16 @@ COMMANDS = [
     "gates",
     "graph",
     "history",
+    "hooks",
     "live",
+    "matrix",
+    "patch",
+    "patch add",
+    "patch check",
+    "patch list",
+    "patch remove",
+    "patch schema",
+    "reach",
     "rules",
     "rules docs",
     "rules list",

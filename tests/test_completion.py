@@ -100,7 +100,7 @@ def test_the_shell_is_asked_for_files(line: str, expected: str) -> None:
     assert [(x.type, x.value) for x in offered(line)] == [(expected, last)]
 
 
-FREE = {"GLOB", "REV", "WHERE", "VERSION", "N"}
+FREE = {"GLOB", "REV", "WHERE", "VERSION", "N", "IDS", "ANSWERS", "URL", "NAME", "TEXT"}
 
 
 @pytest.mark.parametrize(("name", "command"), ALL, ids=[name for name, _ in ALL])

@@ -4,8 +4,10 @@ import json
 import os
 import re
 import shutil
+import tomllib
 from pathlib import Path
 
+import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
@@ -139,6 +141,15 @@ def test_each_key_is_read() -> None:
         jobs=2,
         offline=True,
     )
+
+
+def test_the_schema_is_for_an_editor() -> None:
+    validator = jsonschema.Draft202012Validator(
+        json.loads(run("rules", "schema", "settings").output)
+    )
+    validator.validate(tomllib.loads(EVERYTHING))
+    for wrong in ("strct = true", "jobs = 0", "rules.x = 'of'", "fail-on = 'nevr'"):
+        assert not validator.is_valid(tomllib.loads(wrong)), wrong
 
 
 def test_the_readme_has_a_row_for_each_key() -> None:
@@ -438,6 +449,15 @@ def test_what_is_laid_over_a_tree_makes_its_files_part_of_it() -> None:
 
 
 @pytest.mark.usefixtures("project")
+def test_a_class_that_is_not_served_is_said_to_be_of_the_settings() -> None:
+    write("pathaudit.toml", "entries = ['OverlapedForCausalLM']\n")
+    line = "pathaudit: error: tree serves no class 'OverlapedForCausalLM'"
+    hint = "hint: did you mean 'OverlappedForCausalLM'?\n"
+    assert run("scan", "tree").stderr == f"{line}, which the settings name\n{hint}"
+    assert run("scan", "tree", "--entry", "OverlapedForCausalLM").stderr == f"{line}\n{hint}"
+
+
+@pytest.mark.usefixtures("project")
 def test_the_summary_says_what_is_left_out() -> None:
     write("pathaudit.toml", "exclude = ['overlapped.py']\n")
     text = " ".join(run("scan", "tree").output.split())
@@ -476,6 +496,16 @@ def test_excluded_files_keep_their_place_in_a_baseline() -> None:
     assert Path("known.yaml").read_text() == before
     write("pathaudit.toml", "exclude = ['other.py']\nbaseline = 'known.yaml'\n")
     assert run("scan", "tree").exit_code == 0, "and they are known again afterwards"
+
+
+@pytest.mark.usefixtures("project")
+def test_a_baseline_keeps_what_is_of_other_classes() -> None:
+    run("scan", "tree", "--write-baseline", "known.yaml")
+    before = Path("known.yaml").read_text()
+    write("pathaudit.toml", "entries = ['OverlappedGuardedForCausalLM']\nbaseline = 'known.yaml'\n")
+    assert "No longer found" not in run("scan", "tree").output
+    run("scan", "tree", "--write-baseline", "known.yaml")
+    assert Path("known.yaml").read_text() == before
 
 
 @pytest.mark.usefixtures("project")
@@ -565,6 +595,21 @@ def test_help_needs_no_settings(project: Path) -> None:
     assert run("scan", "--help").exit_code == 0
 
 
+@pytest.mark.usefixtures("project")
+def test_patches_are_found_beside_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("pathaudit.toml", "strict = true\n")
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    assert "pathaudit-patches.json" in run("patch", "list").stderr
+    empty = '{"schema": 1, "patches": []}'
+    write("../pathaudit-patches.json", empty)
+    assert json.loads(run("patch", "list", "--format", "json").output)["file"].startswith("../")
+    write("pathaudit-patches.json", empty)
+    assert not json.loads(run("patch", "list", "--format", "json").output)["file"].startswith("../")
+    write("../pathaudit.toml", "patches = 'mine.json'\n")
+    assert "../mine.json" in run("patch", "list").stderr
+
+
 # ---- pathaudit config -------------------------------------------------------------------------
 
 
@@ -600,7 +645,18 @@ def test_config_says_where_it_looked(project: Path) -> None:
     output = run("config").output
     assert output.startswith("No settings file. Looked for pathaudit.toml, then pyproject.toml")
     assert f"\n  {project}\n  {project.parent}\n" in output
-    assert "none was looked for" in run("config", "--isolated").output
+    assert run("config", "--isolated").output.startswith("No settings file, as --isolated says\n")
+
+
+@pytest.mark.usefixtures("project")
+def test_config_says_why_it_is_that_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("pathaudit.toml", "jobs = 3\n")
+    write("other.toml", "jobs = 4\n")
+    named = run("config", "--settings", "other.toml").output
+    assert named.startswith("Settings from other.toml, as --settings says\n")
+    monkeypatch.setenv("PATHAUDIT_SETTINGS", "other.toml")
+    first = run("config").output.splitlines()[0]
+    assert first == "Settings from other.toml, as PATHAUDIT_SETTINGS says"
 
 
 @pytest.mark.usefixtures("project")
@@ -616,7 +672,8 @@ def test_config_as_json() -> None:
         "line": 1,
     }
     assert expected in document["keys"]
-    assert list(document)[:3] == ["schema", "file", "looked"]
+    assert list(document)[:4] == ["schema", "file", "origin", "looked"]
+    assert (document["origin"], document["looked"]) == ("found", [])
     assert "dropped-aux" in document["checked"]
 
 

@@ -13,8 +13,12 @@ from pathaudit.cli.gates import gates
 from pathaudit.cli.graph import graph
 from pathaudit.cli.group import Program
 from pathaudit.cli.history import history
+from pathaudit.cli.hooks import hooks
 from pathaudit.cli.live import live
 from pathaudit.cli.manual import FILES, FINDINGS_FAIL, VARIABLES, Manual, documented
+from pathaudit.cli.matrix import matrix
+from pathaudit.cli.patch import patch
+from pathaudit.cli.reach import reach
 from pathaudit.cli.rules import rules
 from pathaudit.cli.scan import scan
 
@@ -55,6 +59,10 @@ main.add_command(bump)
 main.add_command(history)
 main.add_command(gates)
 main.add_command(live)
+main.add_command(patch)
+main.add_command(reach)
+main.add_command(hooks)
+main.add_command(matrix)
 main.add_command(explain)
 main.add_command(rules)
 main.add_command(config)

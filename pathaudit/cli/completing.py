@@ -92,6 +92,8 @@ _COMPLETERS: dict[str, Completer] = {
     "TREE": _files,
     "TREE...": _files,
     "TREE | FILES...": _files,
+    "DIFF": _files,
+    "TARGET": _files,
     "OLD": _files,
     "NEW": _files,
     "ID": _rules,

@@ -97,15 +97,29 @@ def _report(context: click.Context, kept: "Kept") -> "SettingsReport":
     chosen: tuple[str, ...] = context.params["chosen"]
     own: tuple[str, ...] = context.params["own"]
     rules = load_rules(chosen, own, kept)
-    looked = () if kept.file or context.params["isolated"] else find_settings().looked
+    origin = _origin(context)
+    looked = find_settings().looked if origin == "found" and not kept.file else ()
     return SettingsReport(
         file=kept.file,
+        origin=origin,
         looked=looked,
         keys=tuple(_keys(context, kept)),
         checked=tuple(rule.id for rule in rules.rules),
         known=tuple(sorted(rules.known)),
         environment=tuple(_variables()),
     )
+
+
+def _origin(context: click.Context) -> str:
+    """Why the settings are from this file, or from none."""
+    if context.params["isolated"]:
+        return "isolated"
+    named = {
+        ParameterSource.COMMANDLINE: "command line",
+        ParameterSource.ENVIRONMENT: "environment",
+    }
+    source = context.get_parameter_source("kept")
+    return named.get(source, "found") if source is not None else "found"
 
 
 def _keys(context: click.Context, kept: "Kept") -> "Iterator[Held]":

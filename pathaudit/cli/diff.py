@@ -26,6 +26,7 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, columns, wants_color
+from pathaudit.cli.patches import patches_option, with_patches
 from pathaudit.cli.places import locator
 from pathaudit.cli.settings import settings_options
 from pathaudit.cli.status import Status
@@ -79,6 +80,7 @@ MANUAL = Manual(
 @source_options
 @settings_options
 @means_options
+@patches_option
 @click.option("--verbose", is_flag=True, help="List all of everything, also what is unchanged.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
 @color_option
@@ -107,7 +109,7 @@ def diff(
 
     started = time.perf_counter()
     writing.check()
-    ruleset = load_rules(chosen, own, kept)
+    ruleset = with_patches(load_rules(chosen, own, kept), chosen)
     trees = [open_tree(target, ruleset, reach._replace(quiet=quiet)) for target in (old, new)]
     told = Told(writing.form, ruleset, locator(trees[1], writing.source_root))
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:

@@ -95,7 +95,7 @@ def graph(
     """Show which code runs the layers of a served class."""
     if output is not None:
         check_output(output)
-    source, ruleset = open_inputs(tree, reach, kept)
+    source, ruleset = open_inputs(tree, reach=reach, kept=kept)
     view = _draw(source, ruleset, entry, only, depth)
 
     def render(out: TextIO) -> None:

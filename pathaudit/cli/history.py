@@ -16,6 +16,7 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.patches import patches_option, with_patches
 from pathaudit.cli.settings import settings_options
 from pathaudit.errors import UsageError
 
@@ -64,6 +65,7 @@ MANUAL = Manual(
     "--rule", "chosen", metavar="ID", multiple=True, help="Judge only this rule; repeatable."
 )
 @own_rules_option
+@patches_option
 @click.option(
     "--entry",
     metavar="CLASS",
@@ -120,7 +122,7 @@ def history(
         check_output(output)
     rule = _only_rule(chosen, entry)
     found = _targets(targets, tags, since, reach)
-    ruleset = load_rules(chosen, own, kept)
+    ruleset = with_patches(load_rules(chosen, own, kept), chosen)
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=False) as means:
         work = _Work(ruleset, reach, means, Severity(fail_on))
         judged = [work.judge(target) for target in found]

@@ -59,6 +59,10 @@ BASELINE_FILE = (
     "pathaudit-baseline.yaml",
     "A usual name for the file of --baseline: YAML, or JSON if it ends in .json.",
 )
+PATCHES_FILE = (
+    "pathaudit-patches.json",
+    "What your patches rely on: looked for in this folder, then beside the settings.",
+)
 FILES: Terms = (SETTINGS_FILES, CACHE_FILES)
 
 # The headings of options, in the order in which they are shown, by the names of parameters.
@@ -78,12 +82,14 @@ _REMARK = 48  # the column where what is said of an example begins, if that is s
 class Manual(NamedTuple):
     """What the help of a command says beside its one sentence and its options.
 
-    ``text`` are paragraphs, divided by empty lines. ``examples`` are command lines with a remark,
+    ``text`` are paragraphs, divided by empty lines. ``sections`` explain words of the answer, by
+    their headings. ``examples`` are command lines with a remark,
     which may be empty; a line is written as it is.
     """
 
     text: str = ""
     arguments: Terms = ()
+    sections: tuple[tuple[str, Terms], ...] = ()
     examples: Terms = ()
     statuses: Terms = NOTHING_FAILS
     variables: Terms = ()
@@ -108,6 +114,8 @@ class Command(click.Command):
             _section(formatter, heading, tuple(rows))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for heading, terms in self.manual.sections:
+            _section(formatter, heading, terms)
         if self.manual.examples:
             with formatter.section("Examples"):
                 for example in self.manual.examples:

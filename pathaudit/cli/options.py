@@ -91,14 +91,18 @@ color_option = click.option(
 
 
 def open_inputs(
-    target: str | None, reach: Reach = NEAR, kept: "Kept | None" = None
+    target: str | None,
+    rules: tuple[str, ...] = (),
+    reach: Reach = NEAR,
+    kept: "Kept | None" = None,
 ) -> "tuple[SourceTree, Ruleset]":
-    """Open a source tree, the installed package without a ``target``, and load all rules.
+    """Open a source tree, the installed package without a ``target``, and load rules by their id.
 
-    Of the settings ``kept`` their profile and folders of rules count, not which rules they check.
-    Raises ``SourceError``, ``RuleError``, ``ConfigError`` or ``UsageError`` where that fails.
+    Without ids all are loaded. Of the settings ``kept`` their profile and folders of rules count,
+    not which rules they check. Raises ``SourceError``, ``RuleError``, ``ConfigError`` or
+    ``UsageError`` where that fails.
     """
-    ruleset = load_all_rules(kept) if kept is not None else load_rules((), ())
+    ruleset = load_all_rules(kept, rules) if kept is not None else load_rules(rules, ())
     return open_tree(target, ruleset, reach), ruleset
 
 

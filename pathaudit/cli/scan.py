@@ -28,6 +28,7 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, columns, wants_color
+from pathaudit.cli.patches import patches_option, with_patches
 from pathaudit.cli.places import locator
 from pathaudit.cli.served import served_class
 from pathaudit.cli.settings import settings_options
@@ -118,6 +119,7 @@ MANUAL = Manual(
 @means_options
 @baseline_options
 @settings_options
+@patches_option
 @click.option("--verbose", is_flag=True, help="Show what holds and where, and all gaps, too.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
 @color_option
@@ -151,7 +153,7 @@ def scan(
     known.read()
     if config is not None:
         entry = _only_entry(entry, served_class(config))
-    ruleset = load_rules(chosen, own, kept)
+    ruleset = with_patches(load_rules(chosen, own, kept), chosen)
     asked = open_targets(targets, tree, ruleset, reach._replace(quiet=quiet))
     where = locator(asked.tree, writing.source_root)
     told = Told(writing.form, ruleset, where, fail_on, strict)
@@ -167,10 +169,11 @@ def _audited(
     asked: Asked, ruleset: "Ruleset", entry: str | None, known: Baselines, means: "Means"
 ) -> "Report":
     """The report on a tree or on files of it, with what a baseline accepts."""
-    from pathaudit.audit import audit, audit_nothing
+    from pathaudit.audit import audit
+    from pathaudit.summary import report_of_nothing
 
     if asked.tree is None:
-        return audit_nothing(ruleset)
+        return report_of_nothing(ruleset)
     report = audit(asked.tree, ruleset, entry=entry, files=asked.files, means=means)
     whole = entry is None and not asked.files and not ruleset.policy.entries
     return known.use(report, asked.tree, whole=whole, policy=ruleset.policy)

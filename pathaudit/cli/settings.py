@@ -1,5 +1,6 @@
 """Settings of a project on the command line: read before the options, which win over them."""
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import click
 from click.core import ParameterSource
 
+from pathaudit.cli.patches import BOOK_FILE
 from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -103,6 +105,10 @@ def _defaults(command: click.Command, kept: "Kept") -> dict[str, object]:
         parameter = parameters.get(PARAMETERS[key])
         if parameter is not None and _fits(parameter, value):
             found[PARAMETERS[key]] = value
+    if "patches" in parameters and kept.file:
+        beside = os.path.join(os.path.dirname(kept.file), BOOK_FILE)
+        if os.path.exists(beside) and not os.path.exists(BOOK_FILE):
+            found.setdefault("patches", beside)
     if "fail_on" not in parameters:
         found.pop("form", None)  # the form is that of reports of findings, not of other answers
     return found

@@ -9,7 +9,7 @@ Rating: TypeAlias = Literal["off", "error", "warning", "note"]
 Count = Annotated[int, Meta(ge=1)]
 
 
-class Settings(Struct, frozen=True, kw_only=True, rename="kebab", omit_defaults=True):
+class Settings(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
     """What a project states once instead of on each command line; all of it may be left out.
 
     Paths are as seen from the current folder.

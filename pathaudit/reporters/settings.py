@@ -11,6 +11,7 @@ from pathaudit.results.settings import Held, SettingsReport
 _NARROWEST = 40
 _LONGEST = 30  # columns of an origin that others stand beside
 _NAMES = ("pathaudit.toml", "pyproject.toml with [tool.pathaudit]")
+_NAMED = {"command line": ", as --settings says", "environment": ", as PATHAUDIT_SETTINGS says"}
 # What it means that nothing is stated, where that is more than nothing.
 _UNSTATED = {
     "rules": "as each rule says",
@@ -47,10 +48,11 @@ def _lines(report: SettingsReport, page: Page, environment: bool) -> Iterator[Li
 
 def _found(report: SettingsReport, page: Page) -> Iterator[Line]:
     if report.file:
-        yield from hanging((), f"Settings from {shown_path(report.file)}", 2, page)
+        why = _NAMED.get(report.origin, "")
+        yield from hanging((), f"Settings from {shown_path(report.file)}{why}", 2, page)
         return
     if not report.looked:
-        yield from hanging((), "No settings file: none was looked for", 2, page)
+        yield from hanging((), "No settings file, as --isolated says", 2, page)
         return
     yield from hanging((), f"No settings file. Looked for {', then '.join(_NAMES)}, in", 2, page)
     for folder in report.looked:

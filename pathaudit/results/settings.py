@@ -31,12 +31,15 @@ class Held(Struct, frozen=True, kw_only=True):
 class SettingsReport(Struct, frozen=True, kw_only=True):
     """All keys with the values that hold, and where these come from.
 
-    ``file`` is the file that was found or named, if any; ``looked`` are the folders that were
-    looked in, from the current one upwards. ``checked`` are the rules that a scan checks then, of
+    ``file`` is the file that the settings are from, if any, and ``origin`` why that one: it was
+    ``found``, or named on the ``command line`` or in the ``environment``; ``isolated`` where none
+    was to be used. ``looked`` are the folders that were looked in, from the current one upwards,
+    where none was found. ``checked`` are the rules that a scan checks then, of
     all that are ``known``. ``environment`` are variables that commands heed.
     """
 
     file: str
+    origin: str
     looked: tuple[str, ...]
     keys: tuple[Held, ...]
     checked: tuple[str, ...]

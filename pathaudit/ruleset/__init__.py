@@ -1,5 +1,6 @@
 """Rules and framework profiles as data, and the loader that reads them from YAML."""
 
+from pathaudit.ruleset.anchors import Anchor
 from pathaudit.ruleset.loading import (
     PROFILE_FILE,
     load_file,
@@ -13,18 +14,15 @@ from pathaudit.ruleset.patterns import (
 )
 from pathaudit.ruleset.profile import (
     Additions,
-    Anchor,
     ArgumentGate,
     Assumption,
     Capability,
     Drafts,
     Entries,
-    Environment,
     EventPattern,
     Features,
     Gate,
     Hook,
-    ModelConfig,
     Modules,
     Pipeline,
     Placeholder,
@@ -32,8 +30,6 @@ from pathaudit.ruleset.profile import (
     Profile,
     Reductions,
     Request,
-    SettingClass,
-    Settings,
     Sharding,
     Siblings,
     StackConstructor,
@@ -61,11 +57,13 @@ from pathaudit.ruleset.rules import (
     ProvidesRule,
     ReadsRule,
     RelaysRule,
+    ReliesRule,
     Rule,
     Ruleset,
     ShapeRule,
     UsesRule,
 )
+from pathaudit.ruleset.settings import Environment, ModelConfig, SettingClass, Settings
 
 __all__ = [
     "PROFILE_FILE",
@@ -107,6 +105,7 @@ __all__ = [
     "ReadsRule",
     "Reductions",
     "RelaysRule",
+    "ReliesRule",
     "Request",
     "Rule",
     "Ruleset",

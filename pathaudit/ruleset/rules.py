@@ -3,9 +3,12 @@
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pathaudit.results import Severity
-from pathaudit.ruleset.profile import Anchor, Profile
+from pathaudit.ruleset.anchors import Anchor
+from pathaudit.ruleset.patches import Reliance
+from pathaudit.ruleset.profile import Profile
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -217,6 +220,13 @@ class ShapeRule(Rule, frozen=True, kw_only=True, tag="shape"):
     assume_armed: tuple[str, ...] = ()
 
 
+class ReliesRule(Rule, frozen=True, kw_only=True, tag="relies"):
+    """What the patches of a user rely on is there. ``message`` may use ``{patch}`` and ``{how}``.
+
+    Where there are no patches, there is no such rule.
+    """
+
+
 AnyRule: TypeAlias = (
     CoversRule
     | CarriesRule
@@ -234,6 +244,7 @@ AnyRule: TypeAlias = (
     | ParityRule
     | InvokesRule
     | ShapeRule
+    | ReliesRule
 )
 
 
@@ -252,10 +263,22 @@ class Policy(Struct, frozen=True):
 
 
 class Ruleset(Struct, frozen=True):
-    """A profile with the rules to check, sorted by id; ``known`` are the ids of all there are."""
+    """A profile with the rules to check, sorted by id; ``known`` are the ids of all there are.
+
+    ``patches`` are those of the user whose tree is to be checked.
+    """
 
     profile: Profile
     rules: tuple[AnyRule, ...]
     directory: str
     known: tuple[str, ...] = ()
     policy: Policy = Policy()
+    patches: tuple[Reliance, ...] = ()
+
+    @property
+    def applying(self) -> "Ruleset":
+        """Without the rules about patches where there are none."""
+        if self.patches:
+            return self
+        kept = tuple(rule for rule in self.rules if not isinstance(rule, ReliesRule))
+        return replace(self, rules=kept)

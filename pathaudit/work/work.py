@@ -30,7 +30,8 @@ class Work:
 
     ``known`` are answers kept from before. ``jobs`` processes do what is left; ``progress`` is
     told how many of how many units are done. Neither changes an answer. With ``focus``, only what
-    depends on one of these files is judged.
+    depends on one of these files is judged. ``salt`` is what made the tree of the one that answers
+    are known of, if that is another.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Work:
         focus: frozenset[str] = frozenset(),
         jobs: int = 1,
         progress: Progress | None = None,
+        salt: bytes = b"",
     ) -> None:
         self.tree = tree
         self.profile = profile
@@ -51,6 +53,7 @@ class Work:
         self._imports = Imports(tree)
         self._known = known
         self._answers: dict[bytes, Record] = {}  # of this work: several rules ask the same
+        self._salt = salt
         self._crew = Crew(tree, profile, jobs)
         self._begun: dict[bytes, Callable[[], Record]] = {}
         self._progress = progress
@@ -89,6 +92,10 @@ class Work:
             found = [x for x in found if _concerns(stage, *x, narrowed)]
         self.gaps.update(gap for _, record in found for gap in record.gaps)
         return [(item, decode(stage, record)) for item, record in found]
+
+    def over(self, tree: SourceTree, salt: bytes) -> "Work":
+        """Work on a tree that ``salt`` tells how it was made of this one; answers are kept too."""
+        return Work(tree, self.profile, known=self._known, jobs=self._crew.size, salt=salt)
 
     def stop(self) -> None:
         """End what was started for this work."""
@@ -166,7 +173,7 @@ class Work:
 
     @cached_property
     def _basis(self) -> bytes:
-        return _ENCODER.encode((self.profile, self.tree.package, self.tree.guests))
+        return _ENCODER.encode((self.profile, self.tree.package, self.tree.guests, self._salt))
 
 
 def _concerns(
