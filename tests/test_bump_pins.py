@@ -494,6 +494,7 @@ BROKEN = [
         id="a constraint",
     ),
     pytest.param("uv.lock", b"# sglang \xff", ":1: is no TOML", id="no text"),
+    pytest.param("uv.lock", "sglang" + ".a" * 9999, ":1: is no TOML that is read", id="long keys"),
     pytest.param(
         "uv.lock", '[[package]]\nname = "sglang"', ":2: names no version", id="no version"
     ),
@@ -511,6 +512,20 @@ def test_what_cannot_be_read_is_a_gap(file: str, text: str | bytes, expected: st
     found = gaps({file: text})
     assert len(found) == 1
     assert found[0].startswith(file + expected)
+
+
+def test_a_file_of_too_many_pins_is_not_read_to_its_end() -> None:
+    files = {
+        "install.sh": "pip install sglang==1\n" * 1000,
+        "x.sh": "pip install sglang==1\n" * 200,
+    }
+    assert [pin.file for pin in pins(files)] == ["install.sh"] * 200 + ["x.sh"] * 200
+    assert gaps(files) == ["install.sh:1: has more than 200 pins, and was not read to its end"]
+
+
+def test_a_gap_is_told_in_short() -> None:
+    (gap,) = gaps({"requirements.txt": "sglang" + "[" * 5000})
+    assert len(gap) < 250
 
 
 def test_a_broken_file_that_is_about_something_else_is_none() -> None:

@@ -15,13 +15,16 @@ from pathaudit.bump import Sought, Target, compare_pins
 from pathaudit.bump.versions import Judging, audit_versions
 from pathaudit.cli.excerpts import excerpts
 from pathaudit.errors import SourceError
-from pathaudit.reporters import bump_markdown, bumps
+from pathaudit.reporters import bump_github, bump_markdown, bumps, sarif
 from pathaudit.reporters import json as json_reporter
+from pathaudit.reporters.fitting import LIMIT
+from pathaudit.reporters.pinned import as_report
 from pathaudit.results import Severity
 from pathaudit.results.bumps import BumpReport, brings_failure
 from pathaudit.sources import SourceTree
 from pathaudit.sources.repository import files_of_texts
 from tests.labels import capture_rules
+from tests.test_formats import VALIDATOR
 from tests.test_reporters import compare_golden
 from tests.versions import GUARD, LOWER, MODEL, replaced, tree_of
 
@@ -89,7 +92,7 @@ def as_text(report: BumpReport, width: int = 80, *, color: bool = False) -> str:
     return out.getvalue()
 
 
-def as_markdown(report: BumpReport, limit: int = bump_markdown.LIMIT) -> str:
+def as_markdown(report: BumpReport, limit: int = LIMIT) -> str:
     out = io.StringIO()
     bump_markdown.render(report, out, limit=limit)
     return out.getvalue()
@@ -101,6 +104,32 @@ def test_text() -> None:
 
 def test_markdown() -> None:
     compare_golden("bump.md", as_markdown(sample()))
+
+
+def as_github(report: BumpReport) -> str:
+    out = io.StringIO()
+    bump_github.render(report, out)
+    return out.getvalue()
+
+
+def test_annotations_stand_at_the_pins() -> None:
+    compare_golden("bump.github", as_github(sample()))
+
+
+def test_sarif_stands_at_the_pins() -> None:
+    out = io.StringIO()
+    sarif.render(as_report(sample()), out, command="bump")
+    written = json.loads(out.getvalue())
+    VALIDATOR.validate(written)
+    (run,) = written["runs"]
+    (result,) = run["results"]
+    physical = result["locations"][0]["physicalLocation"]
+    assert physical["artifactLocation"]["uri"] == "requirements.txt"
+    assert physical["region"]["startLine"] == 1
+    assert f"({MODEL}:49 of sglang==0.5.9; in 0.5.6 at {MODEL}:52)" in result["message"]["text"]
+    assert run["automationDetails"]["id"] == "pathaudit/bump/"
+    notes = [x["descriptor"]["id"] for x in run["invocations"][0]["toolExecutionNotifications"]]
+    assert sorted(set(notes)) == ["file", "pin"]
 
 
 def test_json_keeps_to_its_schema() -> None:
@@ -162,7 +191,9 @@ def test_what_could_not_be_had_is_said_last() -> None:
     report = judged({"requirements.txt": "sglang==0.5.6"}, {"requirements.txt": "sglang==0.5.10"})
     *_, last = as_text(report).rstrip().split("\n\n")
     text = " ".join(as_text(report).split())
-    assert "NOT AUDITED, because it could not be had: 1 sglang==0.5.10" in text
+    assert (
+        "NOT AUDITED, because it could not be had: 1 for requirements.txt:1: sglang==0.5.10" in text
+    )
     assert last.startswith("Not everything was audited")
 
 
@@ -186,6 +217,12 @@ def test_hostile_names_are_shown_and_not_obeyed() -> None:
     file = f"{HOSTILE}/requirements.txt"
     marker = "sglang==0.5.9 ; os_name == '<b>`|@all'"
     report = judged({file: "sglang==0.5.6"}, {file: marker, "a/requirements.txt": "sglang==0.5.6"})
+    told = as_github(report)
+    assert {line.partition(" ")[0] for line in told.splitlines()} <= {
+        "::error",
+        "::warning",
+        "pathaudit:",
+    }
     for text in (as_text(report), as_markdown(report)):
         assert not {"\x1b", "\u202e", "\r"} & set(text)
         assert not any(line.startswith("::") for line in text.splitlines())

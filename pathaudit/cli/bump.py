@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathaudit.ruleset import Ruleset
     from pathaudit.sources import SourceTree
 
-Format = Literal["text", "json", "markdown"]
+Format = Literal["text", "json", "sarif", "github", "markdown"]
 FailOn = Literal["error", "warning", "note", "never"]
 
 MANUAL = Manual(
@@ -140,7 +140,7 @@ def bump(
         if form == "text":
             _render_text(report, trees, out, verbose, color, time.perf_counter() - started)
         else:
-            _render(report, out, form)
+            _render(report, ruleset, out, form)
 
     if output is not None or not quiet:
         write_report(output, render)
@@ -230,11 +230,18 @@ def _fails(report: "BumpReport", fail_on: FailOn, strict: bool) -> bool:
     return brings_failure(report)
 
 
-def _render(report: "BumpReport", out: TextIO, form: Format) -> None:
-    from pathaudit.reporters import bump_markdown, json
+def _render(report: "BumpReport", ruleset: "Ruleset", out: TextIO, form: Format) -> None:
+    from pathaudit.reporters import bump_github, bump_markdown, json, sarif
+    from pathaudit.reporters.pinned import as_report
 
     if form == "json":
         json.render(report, out)
+    elif form == "sarif":
+        from pathaudit.cli.rule_docs import rule_docs
+
+        sarif.render(as_report(report), out, docs=rule_docs(ruleset), command="bump")
+    elif form == "github":
+        bump_github.render(report, out)
     else:
         bump_markdown.render(report, out)
 

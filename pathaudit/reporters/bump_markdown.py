@@ -15,14 +15,17 @@ from pathaudit.reporters import markdown
 from pathaudit.reporters.bumps import (
     aim_text,
     dedented,
+    errors_text,
     is_gap,
     remarks_of,
     sign_of,
     summary_of,
+    tree_said,
     unchanged_text,
     version_said,
 )
 from pathaudit.reporters.escaping import visible
+from pathaudit.reporters.fitting import LIMIT, size
 from pathaudit.reporters.markdown_text import cell, code, escaped, in_html, with_code
 from pathaudit.reporters.phrases import counted, word_of
 from pathaudit.reporters.terminal import cut
@@ -38,8 +41,9 @@ from pathaudit.results.bumps import (
 from pathaudit.results.versions import Added, Origin
 
 MARKER = "<!-- pathaudit-bump -->"  # by which a comment is found again and replaced
-LIMIT = 65_536  # characters of a comment on GitHub
 _RESERVE = 300  # for what is said of the rest
+_AROUND = 400  # what the click takes around all that changed
+_LEAST = 2_000  # below which all that changed is not begun
 _PINS = 40
 _REMARKS = 20
 _ODD = 20
@@ -60,24 +64,24 @@ class _Part(Struct, frozen=True):
 def render(report: BumpReport, out: TextIO, *, limit: int = LIMIT) -> None:
     """Write what a change of dependencies brings to ``out``, in at most ``limit`` bytes."""
     head = [MARKER, *_head(report)]
-    room = limit - _size(head) - _RESERVE
+    room = limit - size(head) - _RESERVE
     left: list[str] = []
     shown: list[str] = []
     for part in _parts(report):
-        room -= _size(part.lines)
-        if room < 0:
+        used = size(part.lines)
+        if used > room:
             left.append(part.about)
-            room += _size(part.lines)
         else:
+            room -= used
             shown += part.lines
+    for item in report.comparisons:
+        whole = list(_whole(item, room))
+        room -= size(whole)
+        shown += whole
     lines = [*head, *shown, *_left(left)]
     encoding = out.encoding or "utf-8"
     text = "\n".join(lines).rstrip("\n") + "\n"
     out.write(text.encode(encoding, "backslashreplace").decode(encoding))
-
-
-def _size(lines: Sequence[str]) -> int:
-    return sum(len(line.encode("utf-8", "backslashreplace")) + 1 for line in lines)
 
 
 def _left(about: Sequence[str]) -> Iterator[str]:
@@ -107,18 +111,7 @@ def _version(item: Comparison) -> tuple[str, str]:
 
 
 def _answer(report: BumpReport) -> str:
-    worse = sum(len(list(_failing(item))) for item in report.comparisons)
-    worse += sum(len(_errors(item)) for item in report.arrivals if item.fails)
-    text = summary_of(report)[1] + (f": {counted(worse, 'new error')}" if worse else "")
-    return f"{text}."
-
-
-def _failing(item: Comparison) -> Iterator[Finding]:
-    """What fails a scan of the new version, and did not fail one of the old version."""
-    diff = item.diff
-    found = [x.finding for x in diff.added]
-    found += [x.new for x in diff.changed if not fails(x.old, Severity.ERROR)]
-    yield from (finding for finding in found if fails(finding, Severity.ERROR))
+    return ": ".join(filter(None, (summary_of(report)[1], errors_text(report)))) + "."
 
 
 def _changes(changes: Sequence[PinChange]) -> Iterator[str]:
@@ -152,7 +145,7 @@ def _warnings(report: BumpReport) -> Iterator[str]:
         yield "> [!CAUTION]"
         yield "> **Not audited, because it could not be had:**"
         for missing in report.unfetched[:_ODD]:
-            tree = f"{_code(missing.tree)} " if missing.tree else ""
+            tree = f"{_code(missing.tree)} " if tree_said(missing) else ""
             yield f"> - {tree}for {_codes(missing.pins)}: {_reason(missing.reason)}"
         yield ""
     for item in report.disagreements:
@@ -196,8 +189,6 @@ def _parts(report: BumpReport) -> Iterator[_Part]:
         yield from _fixed(item)
     for arrival in report.arrivals:
         yield _alone(arrival)
-    for item in report.comparisons:
-        yield _Part("all that changed", tuple(_whole(item)))
 
 
 def _worse(item: Comparison) -> Iterator[_Part]:
@@ -305,15 +296,17 @@ def _alone(item: Arrival) -> _Part:
     return _Part("a scan", (*lines, "", "</details>", ""))
 
 
-def _whole(item: Comparison) -> Iterator[str]:
-    """Everything that ``diff`` tells, behind a click."""
+def _whole(item: Comparison, room: int) -> Iterator[str]:
+    """Everything that ``diff`` tells, behind a click, as far as there is room for it."""
+    if room < _LEAST:
+        yield "**All that changed is left out, to fit into a comment;** `pathaudit diff` tells it."
+        return
     buffer = io.StringIO()
-    markdown.render(item.diff, buffer)
+    markdown.render(item.diff, buffer, limit=room - _AROUND)
     _, _, tables = buffer.getvalue().partition("\n### ")
-    body = (tables or buffer.getvalue()).split("\n")[1:]
     old, new = in_html(item.old), in_html(item.new)
     yield f"<details><summary>All that changed from {old} to {new}</summary>"
+    yield from tables.rstrip("\n").split("\n")[1:]
     yield ""
-    yield from body
     yield "</details>"
     yield ""

@@ -25,6 +25,7 @@ from pathaudit.results.bumps import (
     Regression,
     Unfetched,
     brings_failure,
+    new_errors,
 )
 from pathaudit.results.versions import Origin, ReportDiff
 
@@ -75,7 +76,8 @@ def _lines(
         yield from _arrival(arrival, page)
     yield from _gaps(report, page)
     yield from _unfetched(report.unfetched, page)
-    yield from hanging((summary_of(report), ("", ": ")), _counts(report, seconds), 2, page)
+    told = "; ".join(filter(None, (errors_text(report), counts_of(report, seconds))))
+    yield from hanging((summary_of(report), ("", ": ")), told, 2, page)
 
 
 # ---- pins ---------------------------------------------------------------------------------------
@@ -237,10 +239,14 @@ def _unfetched(items: Sequence[Unfetched], page: Page) -> Iterator[Line]:
         return
     yield (("error", f"NOT AUDITED, because it could not be had: {len(items)}"),)
     for item in items:
-        tree = f"{visible(item.tree)} " if item.tree else ""
-        lead = ("", f"  {tree}for {listed(item.pins)}: ")
+        lead = ("", f"  {visible(tree_said(item))}for {listed(item.pins)}: ")
         yield from hanging((lead,), visible(item.reason), 6, page)
     yield ()
+
+
+def tree_said(item: Unfetched) -> str:
+    """The version that could not be had, unless the reason says which."""
+    return f"{item.tree} " if item.tree and item.tree not in item.reason else ""
 
 
 def summary_of(report: BumpReport) -> Styled:
@@ -256,7 +262,21 @@ def summary_of(report: BumpReport) -> Styled:
     return "good", "Nothing new is broken"
 
 
-def _counts(report: BumpReport, seconds: float | None) -> str:
+def errors_text(report: BumpReport) -> str:
+    """How many errors are new, and where."""
+    number, known = new_errors(report)
+    if not number:
+        return ""
+    fresh = number - known
+    places = [
+        f"{known} in code that was there before" if known else "",
+        f"{fresh} in new code" if fresh else "",
+    ]
+    return f"{counted(number, 'new error')}, {' and '.join(filter(None, places))}"
+
+
+def counts_of(report: BumpReport, seconds: float | None) -> str:
+    """What was looked at, in numbers."""
     parts = [
         f"from {visible(report.base)} to {visible(report.head)}",
         f"{counted(report.pins, 'pin')} of {visible(report.package)}, "

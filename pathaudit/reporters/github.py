@@ -53,7 +53,7 @@ def render(report: Report, out: TextIO, *, locate: Locate = here) -> None:
     extent = "; ".join((extent, *left_out_phrases(report.left_out)))
     where = source_name(report.source)
     last = f"pathaudit: {answer_of(report)[1]} in {where}: {extent}".replace(GLUE, " ")
-    _write(report.findings, report.gaps, last, out, locate)
+    write_annotations(report.findings, report.gaps, last, out, locate)
 
 
 def render_diff(diff: ReportDiff, out: TextIO, *, locate: Locate = here) -> None:
@@ -63,12 +63,13 @@ def render_diff(diff: ReportDiff, out: TextIO, *, locate: Locate = here) -> None
     counts = diff.summary
     last = f"pathaudit: {versions}: {counts.added} added, {counts.changed} changed"
     last = "; ".join((f"{last}, {counts.fixed} fixed", *left_out_phrases(diff.left_out)))
-    _write(findings, (), last, out, locate)
+    write_annotations(findings, (), last, out, locate)
 
 
-def _write(
-    findings: Iterable[Finding], gaps: Sequence[Gap], last: str, out: TextIO, locate: Locate
+def write_annotations(
+    findings: Iterable[Finding], gaps: Sequence[Gap], last: str, out: TextIO, locate: Locate = here
 ) -> None:
+    """Write findings and gaps to ``out``, then the ``last`` line, which is no command."""
     told = by_urgency(finding for finding in findings if finding.suppressed is None)
     found = [_of_finding(finding, locate) for finding in told]
     found += [_of_gap(gap, locate) for gap in gaps]

@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from pathaudit.results import Gap, Report
-from pathaudit.results.versions import ReportDiff
+from pathaudit.results import Gap, Report, Severity, fails
+from pathaudit.results.versions import Kept, Origin, ReportDiff
 
 
 class PinSource(StrEnum):
@@ -171,3 +171,22 @@ def pin_place(pin: Pin) -> str:
 def brings_failure(report: BumpReport) -> bool:
     """Does a change of dependencies bring what fails a scan, and did not fail before?"""
     return any(x.fails for x in report.comparisons) or any(x.fails for x in report.arrivals)
+
+
+def new_errors(report: BumpReport) -> tuple[int, int]:
+    """How many errors a change of dependencies brings, and how many of them in known code."""
+    known = fresh = 0
+    for item in report.comparisons:
+        for added in item.diff.added:
+            if fails(added.finding, Severity.ERROR):
+                known += added.origin is Origin.CHANGED
+                fresh += added.origin is Origin.NEW
+        known += len([x for x in item.diff.changed if _got_worse(x)])
+    for arrival in report.arrivals:
+        if arrival.fails:
+            fresh += len([x for x in arrival.report.findings if fails(x, Severity.ERROR)])
+    return known + fresh, known
+
+
+def _got_worse(kept: Kept) -> bool:
+    return fails(kept.new, Severity.ERROR) and not fails(kept.old, Severity.ERROR)

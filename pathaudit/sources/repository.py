@@ -86,7 +86,7 @@ def files_of_work_tree(repository: str | None) -> RepositoryFiles:
     SourceError for a repository that has no work tree.
     """
     objects = open_objects(repository)
-    root = _root(repository)
+    root = _root(repository, objects)
     list_files = ("-C", root, f"--work-tree={root}", *_QUIET, "ls-files", "-z")
     tracked = [line.partition("\t") for line in _split(objects.tell(*list_files, "--stage"))]
     others = _split(objects.tell(*list_files, "--others", "--exclude-standard"))
@@ -106,12 +106,16 @@ def _split(listed: str) -> list[str]:
     return [item for item in listed.split("\0") if item]
 
 
-def _root(repository: str | None) -> str:
-    """Return the folder of the work tree that a folder is in: the one that holds ``.git``."""
+def _root(repository: str | None, objects: Objects) -> str:
+    """Return the folder of the work tree that a folder is in: the one that holds ``.git``.
+
+    A bare repository has none, also where it lies in the work tree of another one.
+    """
     start = Path(os.path.abspath(repository or os.curdir))
-    for folder in (start, *start.parents):
-        if os.path.lexists(folder / ".git"):
-            return str(folder)
+    above = (folder for folder in (start, *start.parents) if os.path.lexists(folder / ".git"))
+    root = next(above, None)
+    if root is not None and os.path.samefile(open_objects(str(root)).folder, objects.folder):
+        return str(root)
     raise SourceError(f"{printable(str(start))}: has no work tree", "name a revision with --head")
 
 

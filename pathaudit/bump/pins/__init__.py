@@ -3,7 +3,9 @@
 import posixpath
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
+from itertools import islice
 
+import msgspec
 from msgspec import Struct
 
 from pathaudit.bump.pins.dockerfile import read_dockerfile
@@ -22,6 +24,8 @@ from pathaudit.sources.repository import RepositoryFiles, Submodule, tag_at
 __all__ = ["PinsRead", "Sought", "read_pins"]
 
 MAX_FILES = 5000
+MAX_PINS = 200  # of one file
+_LONGEST = 200  # characters of what is told of a file that cannot be read
 
 Reader = Callable[[bytes, str, Sought], Iterator[Pin | Gap]]
 
@@ -125,9 +129,20 @@ def _read(files: RepositoryFiles, path: str, sought: Sought, reader: Reader) -> 
     try:
         data = files.read(path)
         if sought.occurs_in(data):
-            yield from reader(data, path, sought)
+            yield from _limited(reader(data, path, sought), path)
     except SourceError as error:
-        yield Gap(kind="file", file=path, line=1, message=error.message)
+        yield Gap(kind="file", file=path, line=1, message=error.message[:_LONGEST])
+
+
+def _limited(found: Iterator[Pin | Gap], path: str) -> Iterator[Pin | Gap]:
+    """What is found in a file, as far as anybody would write it."""
+    for item in islice(found, MAX_PINS):
+        if isinstance(item, Gap):
+            item = msgspec.structs.replace(item, message=item.message[:_LONGEST])
+        yield item
+    if next(found, None) is not None:
+        message = f"has more than {MAX_PINS} pins, and was not read to its end"
+        yield Gap(kind="budget", file=path, line=1, message=message)
 
 
 def _read_requirements(
@@ -144,10 +159,10 @@ def _read_requirements(
         try:
             data = files.read(path)
         except SourceError as error:
-            yield Gap(kind="file", file=path, line=1, message=error.message)
+            yield Gap(kind="file", file=path, line=1, message=error.message[:_LONGEST])
             continue
         if sought.occurs_in(data):
-            yield from read_requirements(data, path, sought, role)
+            yield from _limited(read_requirements(data, path, sought, role), path)
         for include in includes(data, path) if b"-r" in data or b"-c" in data else ():
             if include.path in files.paths:
                 inner = "constraint" if role == "constraint" else include.role

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 import msgspec
 from packaging.requirements import InvalidRequirement
@@ -30,7 +31,7 @@ def read_pyproject(data: bytes, file: str, sought: Sought) -> Found:
     if any(sought.is_named(name or "-") for name in names):
         return  # extras of the package name each other, and pin nothing
     lists = _Lists(text, file, sought)
-    found = [*_requirements(table, lists), *_poetry(table, text, file, sought)]
+    found = chain(_requirements(table, lists), _poetry(table, text, file, sought))
     sources = _sources(table, text, file, sought)
     yield from (_from_source(item, sources) for item in found)
 

@@ -5,11 +5,14 @@ from collections.abc import Iterator, Mapping
 
 from pathaudit.errors import SourceError
 
+_MAX_DOTS = 2_000  # to read a key takes the square of its parts, in memory too
 Table = Mapping[str, object]
 
 
 def read_toml(data: bytes) -> tuple[Table, str]:
     """The tables of a TOML file, and its text; SourceError, with the line, if it is none."""
+    if max((line.count(b".") for line in data.split(b"\n")), default=0) > _MAX_DOTS:
+        raise SourceError("is no TOML that is read: a line has too many parts")
     try:
         text = data.decode("utf-8-sig")
         return tomllib.loads(text), text
