@@ -18,10 +18,11 @@ from pathaudit.decisions import GatesReport
 from pathaudit.errors import UsageError
 from pathaudit.hints import did_you_mean
 from pathaudit.results import (
+    EntryReport,
     Finding,
+    Gap,
     Report,
     Source,
-    Summary,
 )
 from pathaudit.results.hooks import HooksReport
 from pathaudit.results.matrices import Matrix
@@ -238,7 +239,7 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     from pathaudit.check import begin_rule
     from pathaudit.gates import begin_controls, with_controls
     from pathaudit.policy import Told, apply_policy
-    from pathaudit.summary import gaps_of, summary_of
+    from pathaudit.summary import summary_of
     from pathaudit.suppress import apply_suppressions
 
     few = (entry,) if entry is not None else rules.policy.entries
@@ -255,7 +256,7 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     accepted = apply_suppressions(work.index, rules, answers, whole=whole, focus=work.focus)
     findings = sorted(with_controls(work, accepted), key=_place)
     entries = tuple(x for answer in answers for x in answer.entries)
-    gaps = gaps_of(work, answers, entries)
+    gaps = _gaps(work, answers, entries)
     told = apply_policy(rules, few if entry is None else (), Told(tuple(findings), entries, gaps))
     return Report(
         tool=f"pathaudit {__version__}",
@@ -280,19 +281,6 @@ def _answer(work: "Work", rule: AnyRule, rules: Ruleset, entry: str | None) -> "
 
         return check_relies(work, rule, rules.patches, entry)
     return check_rule(work, rule, entry)
-
-
-def audit_nothing(rules: Ruleset) -> Report:
-    """The report on files of which none is in a tree: there was nothing to judge."""
-    return Report(
-        tool=f"pathaudit {__version__}",
-        source=Source(label="no tree", version=None),
-        rules=tuple(rule.id for rule in rules.rules),
-        findings=(),
-        entries=(),
-        gaps=(),
-        summary=Summary(**dict.fromkeys(Summary.__struct_fields__, 0)),
-    )
 
 
 @contextmanager
@@ -325,6 +313,25 @@ def _expect_entries(work: "Work", wanted: tuple[str, ...], by: str) -> None:
         if name not in names:
             hint = did_you_mean(name, names, f"{len(names)} classes are served")
             raise UsageError(f"{work.tree.label} serves no class {name!r}{by}", hint=hint)
+
+
+def _gaps(
+    work: "Work", answers: "list[Answer]", entries: tuple[EntryReport, ...]
+) -> tuple[Gap, ...]:
+    """Files that could not be read, calls and budgets: what the verdicts do not speak of."""
+    unlisted = [
+        Gap(kind="file", file=path, line=1, message=reason) for path, reason in work.tree.skipped
+    ]
+    found = [
+        *work.gaps,
+        *work.index.modules.gaps,
+        *unlisted,
+        *(gap for answer in answers for gap in answer.gaps),
+    ]
+    if work.focus:
+        told = {name for item in entries for name in item.architectures}
+        found = [x for x in found if x.file in work.focus or told.intersection(x.entries)]
+    return tuple(sorted(set(found), key=lambda gap: (gap.file, gap.line, gap.kind, gap.message)))
 
 
 def _inert(rules: Ruleset, answers: "list[Answer]") -> tuple[str, ...]:

@@ -1,10 +1,23 @@
-"""What a report says of itself: how much it tells, and what it says nothing of."""
+"""Counts what a report tells: sites by their worst verdict, findings by what they are."""
 
-from pathaudit.check import Answer
+from pathaudit import __version__
 from pathaudit.policy import Told
-from pathaudit.results import EntryReport, Gap, Severity, Summary, Verdict
+from pathaudit.results import Report, Severity, Source, Summary, Verdict
+from pathaudit.ruleset import Ruleset
 from pathaudit.sources import SourceTree
-from pathaudit.work import Work
+
+
+def report_of_nothing(rules: Ruleset) -> Report:
+    """The report on files of which none is in a tree: there was nothing to judge."""
+    return Report(
+        tool=f"pathaudit {__version__}",
+        source=Source(label="no tree", version=None),
+        rules=tuple(rule.id for rule in rules.rules),
+        findings=(),
+        entries=(),
+        gaps=(),
+        summary=Summary(**dict.fromkeys(Summary.__struct_fields__, 0)),
+    )
 
 
 def summary_of(tree: SourceTree, told: Told) -> Summary:
@@ -34,20 +47,3 @@ def summary_of(tree: SourceTree, told: Told) -> Summary:
         suppressed=len([x for x in told.findings if x.suppressed is not None]),
         gaps=len(told.gaps),
     )
-
-
-def gaps_of(work: Work, answers: list[Answer], entries: tuple[EntryReport, ...]) -> tuple[Gap, ...]:
-    """Files that could not be read, calls and budgets: what the verdicts do not speak of."""
-    unlisted = [
-        Gap(kind="file", file=path, line=1, message=reason) for path, reason in work.tree.skipped
-    ]
-    found = [
-        *work.gaps,
-        *work.index.modules.gaps,
-        *unlisted,
-        *(gap for answer in answers for gap in answer.gaps),
-    ]
-    if work.focus:
-        told = {name for item in entries for name in item.architectures}
-        found = [x for x in found if x.file in work.focus or told.intersection(x.entries)]
-    return tuple(sorted(set(found), key=lambda gap: (gap.file, gap.line, gap.kind, gap.message)))

@@ -169,10 +169,11 @@ def _audited(
     asked: Asked, ruleset: "Ruleset", entry: str | None, known: Baselines, means: "Means"
 ) -> "Report":
     """The report on a tree or on files of it, with what a baseline accepts."""
-    from pathaudit.audit import audit, audit_nothing
+    from pathaudit.audit import audit
+    from pathaudit.summary import report_of_nothing
 
     if asked.tree is None:
-        return audit_nothing(ruleset)
+        return report_of_nothing(ruleset)
     report = audit(asked.tree, ruleset, entry=entry, files=asked.files, means=means)
     whole = entry is None and not asked.files and not ruleset.policy.entries
     return known.use(report, asked.tree, whole=whole, policy=ruleset.policy)

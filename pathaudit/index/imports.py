@@ -18,6 +18,11 @@ _IMPORT = re.compile(
 _NAME = re.compile(rb"[\w.]+")
 
 
+def lead_to(tree: SourceTree, starts: Iterable[str], targets: frozenset[str]) -> frozenset[str]:
+    """Those of the files ``starts`` that are, or import at some remove, one of ``targets``."""
+    return Imports(tree).lead_to(starts, targets)
+
+
 class Imports:
     """The imports of a tree, each file looked at once and only when it is asked about."""
 
@@ -27,7 +32,7 @@ class Imports:
         self._modules: dict[str, frozenset[str]] = {}
 
     def lead_to(self, starts: Iterable[str], targets: frozenset[str]) -> frozenset[str]:
-        """Those of the files ``starts`` that are, or import at some remove, one of ``targets``."""
+        """As the function of this name, for several questions about one tree."""
         starts = list(starts)
         importers = self._importers(starts)
         reached = set(targets)
