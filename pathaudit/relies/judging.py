@@ -78,25 +78,32 @@ class _Judge:
         path = file.was or file.path
         now = self._where.get(path, file.path)
         missing = not file.added and not has_file(self._index, now)
-        if missing and not any(function.digest for function in file.functions):
+        hunks = [item for item in placed if item.hunk in file.hunks and item.file == now]
+        done = bool(hunks) and all(item.state is State.PRESENT for item in hunks)
+        if missing and not done and not any(function.digest for function in file.functions):
             how = f"changes {path}, which is not there"
             yield self._point(now, "", how, "file", Severity.ERROR, NOT_APPLIED)
         for function in file.functions:
-            here = [x for x in placed if x.file == now and x.hunk.symbol == function.symbol]
-            there = bool(here) and all(item.state is State.PRESENT for item in here)
-            yield from self._function(path, now, function, there and not self._reliance.patched)
+            own = [x for x in hunks if x.hunk.symbol == function.symbol]
+            there = done or (bool(own) and all(item.state is State.PRESENT for item in own))
+            yield from self._function(path, now, function, there)
         if missing:
             self.lost |= {(now, hunk.symbol) for hunk in file.hunks}
 
     def _function(
-        self, path: str, now: str, function: patches.Function, contained: bool
+        self, path: str, now: str, function: patches.Function, there: bool
     ) -> Iterator[Point]:
-        """Of one that has all that the patch adds already, what that needs is not asked."""
+        """Where what the patch does to it is ``there``, a function may be gone with it.
+
+        Of one that the framework has changed so itself, what that needs is not asked.
+        """
         symbol, home = function.symbol, now
         if function.digest:
             found = find_definition(
                 self._index, path, symbol, function.sketch, function.callers, function.siblings
             )
+            if there and found.fate is Fate.GONE:
+                return
             if found.fate is not Fate.THERE:
                 yield self._fate(path, function, found)
                 self.lost |= {(now, symbol)} if found.file != now else set()
@@ -105,7 +112,7 @@ class _Judge:
                 return
             home, symbol = found.file, found.symbol
             yield from self._body(home, symbol, function)
-        if not contained:
+        if not there or self._reliance.patched:
             yield from self._needs(home, symbol, function.uses)
 
     def _fate(self, path: str, function: patches.Function, found: Whereabouts) -> Point:
