@@ -12,6 +12,8 @@ import pytest
 from pathaudit.audit import reach_of
 from pathaudit.cli.options import load_rules
 from pathaudit.errors import UsageError
+from pathaudit.index import FunctionRef
+from pathaudit.reach.mentions import mentioning
 from pathaudit.reporters import json
 from pathaudit.reporters import reaches as text
 from pathaudit.reporters.reaches import answer_of
@@ -502,3 +504,26 @@ def test_an_entry_that_is_not_served_is_a_mistake() -> None:
     with pytest.raises(UsageError) as caught:
         reach_of(tree(model(LOOP)), RULES, "Layer.forward", entry="DemoForCausal")
     assert caught.value.hint == "did you mean 'DemoForCausalLM'?"
+
+
+# ---- which entries may lead to a target -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        pytest.param("class A:\n    x = T()\n", {"T", "A"}, id="made"),
+        pytest.param("class A(T):\n    pass\nclass B(A):\n    pass\n", {"T", "A", "B"}, id="base"),
+        pytest.param("def f():\n    return T\nclass A:\n    x = f()\n", {"T", "f", "A"}, id="by"),
+        pytest.param("KINDS = {1: T}\nclass A:\n    x = KINDS\n", {"T", "KINDS", "A"}, id="table"),
+        pytest.param("from a import T as U\nclass A:\n    x = U()\n", {"T", "U", "A"}, id="alias"),
+        pytest.param("from a import (\n    T,\n)\nclass A:\n    x = 1\n", {"T"}, id="import"),
+        pytest.param('class A:\n    x = "T"  # T\n', {"T"}, id="string"),
+        pytest.param("EntryClass = [T]\nclass A:\n    x = EntryClass\n", {"T"}, id="served"),
+    ],
+)
+def test_what_names_the_class_of_a_target(code: str, expected: set[str]) -> None:
+    source = from_text({FILE: code})
+    found = mentioning(source, RULES.profile, [FunctionRef(FILE, "T.forward")])
+    assert found is not None
+    assert set(found) == expected

@@ -14,9 +14,9 @@ from pathaudit.check import find_entries
 from pathaudit.errors import UsageError
 from pathaudit.hints import did_you_mean
 from pathaudit.index import FunctionRef
-from pathaudit.index.imports import lead_to
 from pathaudit.reach.absence import explain_absence
 from pathaudit.reach.judging import JUDGED, LED, Asked, Entrance, Judged
+from pathaudit.reach.mentions import mentioning
 from pathaudit.reach.spots import Part
 from pathaudit.reach.targets import find_parts, parts_at
 from pathaudit.reach.variants import graph_notes, name_variants
@@ -94,9 +94,8 @@ class _Led:
 
     def to(self, refs: Collection[FunctionRef]) -> tuple[Entrance, ...]:
         """The entrances that may lead to one of some functions."""
-        starts = {item.cls.file for item in self.entrances}
-        near = lead_to(self._work.tree, starts, frozenset(ref.file for ref in refs))
-        asked = tuple(item for item in self.entrances if item.cls.file in near)
+        names = mentioning(self._work.tree, self._work.profile, refs)
+        asked = tuple(x for x in self.entrances if names is None or x.cls.name in names)
         self._find(asked)
         return tuple(item for item in asked if not self._known[item].isdisjoint(refs))
 

@@ -6,6 +6,7 @@ Every arm of the source is gone through, feasible or not: what this finds nowher
 import ast
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -16,6 +17,7 @@ from pathaudit.check.places import region_of
 from pathaudit.index import (
     ClassRef,
     ClassType,
+    FunctionOutline,
     FunctionRef,
     FunctionType,
     Index,
@@ -51,6 +53,37 @@ class Edge(Struct, frozen=True):
     column: int
     targets: tuple[Called, ...]
     handed: bool = False
+
+
+class Named(Struct, frozen=True, eq=False):
+    """The calls of a function, and the attributes that it reads and does not call.
+
+    Of each of these it is told whether it stands in a list or tuple.
+    """
+
+    calls: tuple[ast.Call, ...]
+    attributes: tuple[tuple[ast.Attribute, bool], ...]
+
+
+_NAMED: "WeakKeyDictionary[FunctionOutline, Named]" = WeakKeyDictionary()
+
+
+def named_in(function: FunctionOutline) -> Named:
+    """What a function calls and reads; it says nothing of a tree, so that it holds for all."""
+    if function not in _NAMED:
+        nodes = function.nodes
+        calls = tuple(node for node in nodes if isinstance(node, ast.Call))
+        called = {id(node.func) for node in calls}
+        displays = (node for node in nodes if isinstance(node, ast.List | ast.Tuple | ast.Set))
+        listed = {id(item) for node in displays for item in node.elts}
+        attributes = (
+            (node, id(node) in listed)
+            for node in nodes
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+            if id(node) not in called
+        )
+        _NAMED[function] = Named(calls, tuple(attributes))
+    return _NAMED[function]
 
 
 class Calls:
@@ -104,22 +137,21 @@ class Calls:
         owner = self._index.modules.owner(called.ref)
         scope = Scope(called.ref.file, called.receiver, owner, function, called.arguments)
         objects = _Made(self._index, scope, calls_of(function).bound)
-        nodes = [node for node in ast.walk(function.node) if isinstance(node, ast.expr)]
-        called_there = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-        displays = (node for node in nodes if isinstance(node, ast.List | ast.Tuple | ast.Set))
-        listed = {id(item) for node in displays for item in node.elts}
-        for node in nodes:
-            handed = False
-            if isinstance(node, ast.Call):
-                found = tuple(dict.fromkeys(self._called(node, called, scope, objects)))
-            elif isinstance(node, ast.Attribute) and id(node) not in called_there:
-                found = tuple(self._bound(node, objects))
-                handed = id(node) not in listed
-            else:
-                continue
+        named = named_in(function)
+        for call in named.calls:
+            found = tuple(dict.fromkeys(self._called(call, called, scope, objects)))
             if found:
-                region = region_of(self._index, called.ref.file, node)
-                yield Edge(region.end_line, region.end_column, found, handed)
+                yield self._edge(called.ref.file, call, found, handed=False)
+        for node, listed in named.attributes:
+            found = tuple(self._bound(node, scope, objects))
+            if found:
+                yield self._edge(called.ref.file, node, found, handed=not listed)
+
+    def _edge(
+        self, file: str, node: ast.expr, targets: tuple[Called, ...], *, handed: bool
+    ) -> Edge:
+        region = region_of(self._index, file, node)
+        return Edge(region.end_line, region.end_column, targets, handed)
 
     def _called(
         self, node: ast.Call, called: Called, scope: Scope, objects: Objects
@@ -144,11 +176,16 @@ class Calls:
             if found and any(fnmatchcase(name, x) for x in self._index.profile.modules.runs):
                 yield found[0]
 
-    def _bound(self, node: ast.Attribute, objects: Objects) -> Iterator[Called]:
+    def _bound(self, node: ast.Attribute, scope: Scope, objects: Objects) -> Iterator[Called]:
         """A method that is named: a property that runs, or one that is handed on."""
-        if not isinstance(node.value, ast.Name | ast.Attribute):
-            return
-        for item in objects.of(node.value).instances():
+        match node.value:
+            case ast.Name("self") if scope.receiver is not None:
+                owners: tuple[Instance, ...] = (scope.receiver,)
+            case ast.Name() | ast.Attribute():
+                owners = objects.of(node.value).instances()
+            case _:
+                owners = ()
+        for item in owners:
             found = self._index.modules.method(item.cls, node.attr)
             if found is not None:
                 yield Called(found[0], item)
