@@ -7,7 +7,7 @@ from msgspec import Struct
 from pathaudit.index import Index
 from pathaudit.ir import Region
 from pathaudit.relies.code import digest_of
-from pathaudit.relies.finding import Fate, Whereabouts, find_definition, has_file
+from pathaudit.relies.finding import Fate, Whereabouts, find_body, find_definition, has_file
 from pathaudit.relies.hunks import Placed, State, fit_whole, homes, place_hunks
 from pathaudit.relies.names import scope_of
 from pathaudit.relies.needs import Doubt, Trouble, check_use
@@ -111,6 +111,11 @@ class _Judge:
                 self.lost.add((now, symbol))
                 return
             home, symbol = found.file, found.symbol
+            left = find_body(self._index, home, symbol, function.sketch, function.siblings)
+            if left is not None and not there:
+                yield self._left(function.symbol, left)
+                self.lost.add((now, function.symbol))
+                return
             yield from self._body(home, symbol, function)
         if not there or self._reliance.patched:
             yield from self._needs(home, symbol, function.uses)
@@ -131,6 +136,11 @@ class _Judge:
             how = f"changes {name} of {path}, which is in {moved} here"
             severity = Severity.WARNING
         return self._point(found.file, found.symbol, how, f"moved {name}", severity, NOT_APPLIED)
+
+    def _left(self, name: str, found: Whereabouts) -> Point:
+        how = f"changes {name}, whose body is in {found.symbol} here: {found.reason}"
+        severity = Severity.WARNING
+        return self._point(found.file, found.symbol, how, f"left {name}", severity, NOT_APPLIED)
 
     def _body(self, file: str, symbol: str, function: patches.Function) -> Iterator[Point]:
         """That a function is there and as it was, or has changed elsewhere, is no fault."""
