@@ -41,7 +41,7 @@ def reach(
     if patch is not None:
         parts = _added(work, patch)
     else:
-        parts = find_parts(work.index, target, led.functions if _is_pattern(target) else ())
+        parts = find_parts(work.index, target, led.functions)
     told = tuple(_tell(work, part, led) for part in parts)
     return ReachReport(
         tool=f"pathaudit {__version__}",
@@ -54,10 +54,6 @@ def reach(
         others=patch.others if patch is not None else (),
         gaps=tuple(sorted(work.gaps, key=lambda x: (x.file, x.line, x.message))),
     )
-
-
-def _is_pattern(target: str) -> bool:
-    return not target.replace(".", "").isidentifier()
 
 
 def _entrances(work: Work, entry: str | None) -> tuple[Entrance, ...]:
@@ -86,7 +82,6 @@ class _Led:
         self.entrances = entrances
         self._known: dict[Entrance, frozenset[FunctionRef]] = {}
 
-    @property
     def functions(self) -> frozenset[FunctionRef]:
         """All functions that any of them leads to."""
         self._find(self.entrances)
@@ -155,7 +150,7 @@ def _explained(
     work: Work, told: TargetReach, refs: frozenset[FunctionRef], led: _Led
 ) -> TargetReach:
     """Nothing leads there: why."""
-    found = explain_absence(work.index, min(refs), led.functions)
+    found = explain_absence(work.index, min(refs), led.functions())
     return replace(told, extent=found.extent, reason=found.reason, notes=found.notes)
 
 
