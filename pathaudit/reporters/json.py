@@ -7,6 +7,7 @@ import msgspec
 
 from pathaudit.decisions import GatesReport
 from pathaudit.results import GraphView, Report
+from pathaudit.results.bumps import BumpReport
 from pathaudit.results.live import LiveReport
 from pathaudit.results.patches import KeptPatches, PatchesReport
 from pathaudit.results.reaches import ReachReport
@@ -19,6 +20,7 @@ Answer: TypeAlias = (
     | History
     | GatesReport
     | LiveReport
+    | BumpReport
     | ReachReport
     | PatchesReport
     | KeptPatches
