@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathaudit.config import Kept
     from pathaudit.results.patches import PatchesReport
     from pathaudit.ruleset import Ruleset
+    from pathaudit.ruleset.patches import Reliance
     from pathaudit.sources import SourceTree
 
 Format = Literal["text", "json"]
@@ -105,10 +106,14 @@ def check(
     color: Color,
 ) -> None:
     """Say what became of what patches rely on."""
+    from msgspec.structs import replace
+
     if output is not None:
         check_output(output)
-    opened = open_inputs(tree, reach=reach, kept=kept)
-    report = _ask(names, opened, jobs=jobs, cached=not no_cache)
+    asked = _asked(names)
+    source, ruleset = open_inputs(tree, reach=reach, kept=kept)
+    rules = replace(ruleset, patches=asked)
+    report = _ask(source, rules, jobs=jobs, cached=not no_cache)
 
     def render(out: TextIO) -> None:
         _render(report, out, form, color, verbose)
@@ -117,24 +122,22 @@ def check(
     context.exit(Status.FINDINGS if _fails(report, fail_on, strict) else Status.CLEAN)
 
 
-def _ask(
-    names: tuple[str, ...],
-    opened: "tuple[SourceTree, Ruleset]",
-    *,
-    jobs: int | None,
-    cached: bool,
-) -> "PatchesReport":
-    import msgspec
-
-    from pathaudit.audit import patches_of
-    from pathaudit.cli.progress import means_of_work
+def _asked(names: tuple[str, ...]) -> "tuple[Reliance, ...]":
+    """The patches of those names, or all; a mistake in the file comes before any in the tree."""
     from pathaudit.relies.book import chosen, read_book
 
     path = patches_file()
-    asked = chosen(read_book(path), names, path)
-    source, ruleset = opened
+    return chosen(read_book(path), names, path)
+
+
+def _ask(
+    source: "SourceTree", rules: "Ruleset", *, jobs: int | None, cached: bool
+) -> "PatchesReport":
+    from pathaudit.audit import patches_of
+    from pathaudit.cli.progress import means_of_work
+
     with means_of_work(jobs=jobs, cached=cached, quiet=True) as means:
-        return patches_of(source, msgspec.structs.replace(ruleset, patches=asked), means=means)
+        return patches_of(source, rules, means=means)
 
 
 def _render(
