@@ -344,6 +344,7 @@ COMMANDS = [
     "graph",
     "history",
     "live",
+    "matrix",
     "rules",
     "rules docs",
     "rules list",
