@@ -134,6 +134,7 @@ BODIES = {
     "weight = self.inner.weight\nreturn x @ weight": NO,
     "if self.inner.weight is not None:\n    return self.inner(x)": CALLED,
     "return self.inner(x.to(self.inner.weight.dtype))": CALLED,
+    "w = self.inner.weight\nif w.dtype == 1:\n    return self.inner(x)": CALLED,
     "weigh(self.inner)\nreturn self.inner(x)": CALLED,
     "return self.inner.quant_method.apply(self.inner, x)": NO,
     # what cannot be followed

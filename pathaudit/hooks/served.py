@@ -8,7 +8,7 @@ from pathaudit.check.subjects import OWNERS, Owner
 from pathaudit.hooks.calls import Walker
 from pathaudit.hooks.cells import cell_of, replaced, replayed, undecided
 from pathaudit.hooks.deciding import Assumed, Decider
-from pathaudit.hooks.events import FORWARD, Event
+from pathaudit.hooks.events import FORWARD, METHOD, Event
 from pathaudit.hooks.layers import Sites, layer_sites
 from pathaudit.hooks.objects import Objects
 from pathaudit.hooks.scopes import parameters_of
@@ -128,7 +128,8 @@ def _entered(index: Index, root: Thing, variant: Variant) -> Iterable[Event]:
         place = index.modules.find(anchor.files, anchor.text)
         if place is not None:
             text = anchor.text.removeprefix("return ").rstrip("(")
-            yield Event(root, FORWARD, place[0], place[1], place[1], "", text)
+            how = FORWARD if variant.method == index.profile.modules.call else METHOD
+            yield Event(root, how, place[0], place[1], place[1], "", text)
 
 
 def _by_module(events: Iterable[Event]) -> dict[Module, list[Event]]:

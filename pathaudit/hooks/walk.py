@@ -178,11 +178,22 @@ class Walk:
                     self.block(case.body, here)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self.block(node.body, here)
+            case ast.Assign([ast.Name(name)], ast.Attribute() as value):
+                looks = self.is_weight(value.attr) and self._only_looked_at(name, here)
+                self.expression(value, replace(here, looks=here.looks or looks))
             case ast.Assert() | ast.ClassDef() | ast.Import() | ast.ImportFrom():
                 pass
             case _:
                 self.expressions(ast.iter_child_nodes(node), here)
         return True
+
+    def _only_looked_at(self, name: str, here: Here) -> bool:
+        """Is a name that is assigned only asked for what shapes tell, and never used?"""
+        nodes = list(ast.walk(here.frame.node))
+        loads = [x for x in nodes if isinstance(x, ast.Name) and x.id == name]
+        loads = [x for x in loads if isinstance(x.ctx, ast.Load)]
+        asked = [x.value for x in nodes if isinstance(x, ast.Attribute) and self.is_shape(x.attr)]
+        return bool(loads) and all(any(x is value for value in asked) for x in loads)
 
     def _loop(self, node: ast.For | ast.AsyncFor, here: Here) -> None:
         self.expression(node.iter, here)
@@ -208,7 +219,7 @@ class Walk:
             case ast.Call():
                 self.call(node, here)
             case ast.Attribute(base, name):
-                if name not in self.hooks.shapes:
+                if not self.is_shape(name):
                     self.read(node, here)
                     self.expression(base, here)
             case ast.List(items):
@@ -236,6 +247,10 @@ class Walk:
                 for part in ast.walk(node)
             )
         return dull[node]
+
+    def is_shape(self, name: str) -> bool:
+        """Does an attribute of this name only tell something of a weight?"""
+        return name in self.hooks.shapes
 
     def is_weight(self, name: str) -> bool:
         """Is an attribute of this name something to compute with?"""
