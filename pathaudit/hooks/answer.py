@@ -24,7 +24,7 @@ def answer_of(subject: str, groups: Sequence[HookGroup]) -> str:
     """What becomes of hooks on what was asked about, variant by variant."""
     variants: dict[str, HookVariant] = {}
     cells: dict[str, list[HookCell]] = {}
-    for group in groups:
+    for group in sorted(groups, key=lambda x: -len(x.variants)):
         variants.update({x.name: x for x in group.variants})
         for module in group.modules:
             for cell in module.cells:

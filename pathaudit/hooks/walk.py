@@ -12,12 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pathaudit.hooks.deciding import Decider
-from pathaudit.hooks.events import Event
+from pathaudit.hooks.events import FORWARD, Event
 from pathaudit.hooks.layers import Sites
 from pathaudit.hooks.objects import Objects
 from pathaudit.hooks.values import (
     Constant,
     Frame,
+    Function,
     Module,
     Thing,
     Value,
@@ -77,13 +78,26 @@ class Walk:
         self._active: list[Value | None] = []
         self._running: list[Value] = []
 
-    def enter_method(self, thing: Thing, name: str) -> bool:
-        """Follow a method of an object of which nothing is known that it is given."""
-        found = self.index.modules.method(thing.cls, name)
-        if found is None:
-            return False
-        self.enter(self.frame_of(thing, *found), running=thing)
-        return True
+    def enter_served(self, root: Thing, name: str) -> None:
+        """Follow a method of the served class, or of what it keeps under that name."""
+        for value in self.objects.attribute(root, name):
+            if not isinstance(value, Function) or value.receiver is None:
+                continue
+            function = self.index.modules.function(value.ref)
+            if function is not None:
+                self._kept_forward(root, name, value.receiver)
+                frame = self.frame_of(value.receiver, value.ref, function)
+                self.enter(frame, running=value.receiver)
+
+    def _kept_forward(self, root: Thing, name: str, receiver: Thing) -> None:
+        """Note a forward that the served class keeps as its own: it is not called, either."""
+        for cls in self.index.modules.mro(root.cls) if receiver != root else ():
+            outline = self.index.modules.class_outline(cls)
+            for store in outline.stores if outline is not None else ():
+                if store.name == name:
+                    where = (cls.file, store.line, store.line, f"{cls.name}.{store.method}")
+                    text = self.objects.text(store.value)
+                    self.events[Event(receiver, FORWARD, *where, text)] = None
 
     def frame_of(self, thing: Thing, ref: FunctionRef, function: FunctionOutline) -> Frame:
         owner = self.index.modules.owner(ref) or thing.cls
