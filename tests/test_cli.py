@@ -345,6 +345,7 @@ COMMANDS = [
     "history",
     "hooks",
     "live",
+    "matrix",
     "rules",
     "rules docs",
     "rules list",

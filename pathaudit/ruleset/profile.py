@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pathaudit.ruleset.hooks import Hooks
+from pathaudit.ruleset.matrix import MatrixFacts
 from pathaudit.ruleset.serving import Serving
 
 
@@ -312,6 +313,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     predicates: tuple[Predicate, ...] = ()
     serving: Serving = Serving()
     hooks: Hooks = Hooks()
+    matrix: MatrixFacts = MatrixFacts()
 
     @property
     def model_folder(self) -> str:
@@ -336,11 +338,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
             name: (*self.assumptions.get(name, ()), *found)
             for name, found in more.assumptions.items()
         }
-        return replace(
-            self,
-            events={**self.events, **events},
-            assumptions={**self.assumptions, **assumptions},
-        )
+        merged = {**self.assumptions, **assumptions}
+        return replace(self, events={**self.events, **events}, assumptions=merged)
 
 
 class Additions(Struct, frozen=True, forbid_unknown_fields=True):
