@@ -559,3 +559,13 @@ def test_what_names_the_class_of_a_target(code: str, expected: set[str]) -> None
     found = mentioning(source, RULES.profile, [FunctionRef(FILE, "T.forward")])
     assert found is not None
     assert set(found) == expected
+
+
+def test_a_patch_that_adds_very_much_is_refused() -> None:
+    code = model(LOOP)
+    body = "".join(f"        if x{n}:\n            return note({n})\n" for n in range(120))
+    patched = code.replace(
+        "        for i in range(self.start", f"{body}        for i in range(self.start"
+    )
+    with pytest.raises(UsageError, match="the patch adds 240 groups of statements, too many"):
+        of_patch(code, patched)
