@@ -569,3 +569,16 @@ def test_a_patch_that_adds_very_much_is_refused() -> None:
     )
     with pytest.raises(UsageError, match="the patch adds 240 groups of statements, too many"):
         of_patch(code, patched)
+
+
+def test_what_stands_before_and_after_a_jump_is_told_apart() -> None:
+    body = """
+    if forward_batch.early:
+        return hidden
+    return note(hidden)
+    """
+    code = model(body)
+    patched = code.replace("        if forward", "        one(1)\n        if forward").replace(
+        "        return note", "        two(2)\n        return note"
+    )
+    assert parts(of_patch(code, patched)) == [("one(1)", "every", False), ("two(2)", "some", False)]
