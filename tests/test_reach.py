@@ -280,15 +280,22 @@ def test_functions_and_patterns(target: str, expected: str) -> None:
     assert answer(model(LOOP), target) == expected
 
 
+SPLIT = """
+if forward_batch.split:
+    return run_parts(self.layers[2:], hidden, forward_batch)
+for i in range(len(self.layers)):
+    hidden = self.layers[i](hidden, forward_batch)
+return hidden
+"""
+
+
+def test_methods_of_layers_in_a_list_run_without_the_target() -> None:
+    expected = "on some paths of forward: bypassed for layers [2, len(layers)), "
+    assert answer(model(SPLIT), "Part.forward") == f"{expected}when forward_batch.split"
+
+
 def test_methods_of_layers_in_a_list_run_there() -> None:
-    body = """
-    if forward_batch.split:
-        return run_parts(self.layers[2:], hidden, forward_batch)
-    for i in range(len(self.layers)):
-        hidden = self.layers[i](hidden, forward_batch)
-    return hidden
-    """
-    report = ask(model(body), "Part.op_part")
+    report = ask(model(SPLIT), "Part.op_part")
     (entry,) = report.targets[0].entries
     assert [(x.layers, x.condition) for x in entry.runs] == [("[2, len(layers))", "always")]
     bypassed = [(x.layers, x.condition) for x in entry.bypasses]
