@@ -13,7 +13,7 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     baseline
     diff
     audit
-    reach
+    reach | matrix
     variants
     gates
     suppress

@@ -344,6 +344,7 @@ COMMANDS = [
     "graph",
     "history",
     "live",
+    "matrix",
     "reach",
     "rules",
     "rules docs",

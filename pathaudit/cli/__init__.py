@@ -11,6 +11,7 @@ from pathaudit.cli.graph import graph
 from pathaudit.cli.group import Program
 from pathaudit.cli.history import history
 from pathaudit.cli.live import live
+from pathaudit.cli.matrix import matrix
 from pathaudit.cli.reach import reach
 from pathaudit.cli.rules import rules
 from pathaudit.cli.scan import scan
@@ -44,6 +45,7 @@ main.add_command(diff)
 main.add_command(history)
 main.add_command(gates)
 main.add_command(live)
+main.add_command(matrix)
 main.add_command(reach)
 main.add_command(explain)
 main.add_command(rules)

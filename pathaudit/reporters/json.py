@@ -8,11 +8,12 @@ import msgspec
 from pathaudit.decisions import GatesReport
 from pathaudit.results import GraphView, Report
 from pathaudit.results.live import LiveReport
+from pathaudit.results.matrices import Matrix
 from pathaudit.results.reaches import ReachReport
 from pathaudit.results.versions import History, ReportDiff
 
 Answer: TypeAlias = (
-    Report | GraphView | ReportDiff | History | GatesReport | LiveReport | ReachReport
+    Report | GraphView | ReportDiff | History | GatesReport | LiveReport | Matrix | ReachReport
 )
 
 _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pathaudit.ruleset.matrix import MatrixFacts
 from pathaudit.ruleset.serving import Serving
 
 
@@ -312,6 +313,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     settings: Settings = Settings()
     predicates: tuple[Predicate, ...] = ()
     serving: Serving = Serving()
+    matrix: MatrixFacts = MatrixFacts()
 
     @property
     def model_folder(self) -> str:
