@@ -21,7 +21,7 @@ from pathaudit.reporters.fitting import LIMIT
 from pathaudit.reporters.pinned import as_report
 from pathaudit.results import Severity
 from pathaudit.results.bumps import BumpReport, brings_failure
-from pathaudit.sources import SourceTree
+from pathaudit.sources import SourceTree, from_text
 from pathaudit.sources.repository import files_of_texts
 from tests.labels import capture_rules
 from tests.test_formats import VALIDATOR
@@ -195,6 +195,13 @@ def test_what_could_not_be_had_is_said_last() -> None:
         "NOT AUDITED, because it could not be had: 1 for requirements.txt:1: sglang==0.5.10" in text
     )
     assert last.startswith("Not everything was audited")
+
+
+def test_a_version_with_nothing_to_audit_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = from_text({"sglang/version.py": ""}, version="0.5.9")
+    monkeypatch.setitem(TREES, "sglang==0.5.9", empty)
+    (missing,) = judged(*FIRST).unfetched
+    assert "no served model was found" in missing.reason
 
 
 # ---- sizes, and hostile text --------------------------------------------------------------------

@@ -134,7 +134,7 @@ class Arrival(Struct, frozen=True, kw_only=True):
 
 
 class Unfetched(Struct, frozen=True, kw_only=True):
-    """A version that could not be had, and so was not audited; ``pins`` are ``file:line``."""
+    """A version that could not be had or audited; ``pins`` are ``file:line``."""
 
     tree: str
     pins: tuple[str, ...]
