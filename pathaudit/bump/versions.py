@@ -98,6 +98,7 @@ class _Audits:
             fails=self._judging.of_diff(diff),
             diff=diff,
             regressions=regressions_of(diff, old.tree, new.tree),
+            inert=_newly_inert(old, new),
         )
 
     def scan(self, alone: Alone) -> Arrival | Unfetched:
@@ -126,6 +127,12 @@ class _Audits:
             return Version(tree, survey(tree, self._rules, means=self._means))
         except (SourceError, StoreError, UsageError) as error:
             return error
+
+
+def _newly_inert(old: Version, new: Version) -> tuple[str, ...]:
+    """The rules that have nothing to look at any more: what they rely on is gone."""
+    before = old.survey.report.inert
+    return tuple(rule for rule in new.survey.report.inert if rule not in before)
 
 
 def _missing(item: Missing) -> Unfetched:

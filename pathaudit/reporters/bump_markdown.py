@@ -16,6 +16,7 @@ from pathaudit.reporters.bumps import (
     aim_text,
     dedented,
     errors_text,
+    inert_text,
     is_gap,
     remarks_of,
     sign_of,
@@ -148,6 +149,11 @@ def _warnings(report: BumpReport) -> Iterator[str]:
             tree = f"{_code(missing.tree)} " if tree_said(missing) else ""
             yield f"> - {tree}for {_codes(missing.pins)}: {_reason(missing.reason)}"
         yield ""
+    for pair in report.comparisons:
+        if pair.inert:
+            yield "> [!CAUTION]"
+            yield f"> **{escaped(inert_text(pair))}** {_codes(pair.inert)}"
+            yield ""
     for item in report.disagreements:
         yield "> [!WARNING]"
         yield f"> **Pins that disagree {item.when} the change:**"

@@ -110,6 +110,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     """What changes from one version of the framework to another; ``pins`` are ``file:line``.
 
     ``fails``: the new version has what fails a scan and did not fail one of the old version.
+    ``inert`` are the rules that had something to look at in the old version, and have nothing now.
     """
 
     old: str
@@ -118,6 +119,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     fails: bool
     diff: ReportDiff
     regressions: tuple[Regression, ...]
+    inert: tuple[str, ...] = ()
 
 
 class Arrival(Struct, frozen=True, kw_only=True):
