@@ -97,7 +97,7 @@ class _Audits:
             pins=places,
             fails=self._judging.of_diff(diff),
             diff=diff,
-            regressions=regressions_of(diff, old.tree, new.tree),
+            regressions=regressions_of(diff, old, new),
             inert=_newly_inert(old, new),
         )
 

@@ -93,7 +93,7 @@ class ComparedLine(Struct, frozen=True):
 
 
 class Regression(Struct, frozen=True, kw_only=True):
-    """A finding that is new in code that both versions have, with the lines of both around it.
+    """A finding that is new or changed in code of both versions, with the lines of both around it.
 
     It belongs to the finding of the comparison with this fingerprint. ``old_file`` and ``old_line``
     are the place in the old version; ``changed`` tells whether the method itself differs at all.
