@@ -14,6 +14,7 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     baseline
     diff
     audit
+    matrix
     variants
     gates
     suppress

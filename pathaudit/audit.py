@@ -27,6 +27,7 @@ from pathaudit.results import (
     Summary,
     Verdict,
 )
+from pathaudit.results.matrices import Matrix
 from pathaudit.results.versions import Survey
 from pathaudit.ruleset import Ruleset
 from pathaudit.sources import SourceTree
@@ -93,6 +94,23 @@ def survey(tree: SourceTree, rules: Ruleset, *, means: Means = ALONE) -> Survey:
 
     found = _once(tree, key, msgspec.msgpack.Decoder(Survey), means, answer)
     return msgspec.structs.replace(found, report=_labelled(found.report, tree))
+
+
+def matrix_of(
+    tree: SourceTree, rules: Ruleset, *, entry: str | None = None, means: Means = ALONE
+) -> Matrix:
+    """What each served class of ``tree`` supports, or one of them; raises as ``audit``."""
+    key = digest_of(b"matrix", _ENCODER.encode((rules, entry)))
+
+    def answer(known: Known | None) -> Matrix:
+        from pathaudit.matrix import find_matrix
+
+        with _at_work(tree, rules, known, (), means) as work:
+            return find_matrix(work, rules, audit_work(work, rules, entry=entry), entry)
+
+    found = _once(tree, key, msgspec.msgpack.Decoder(Matrix), means, answer)
+    source = Source(label=tree.label, version=tree.version)
+    return msgspec.structs.replace(found, source=source)
 
 
 def _labelled(report: Report, tree: SourceTree) -> Report:

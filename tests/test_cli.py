@@ -345,6 +345,7 @@ COMMANDS = [
     "graph",
     "history",
     "live",
+    "matrix",
     "rules",
     "rules docs",
     "rules list",

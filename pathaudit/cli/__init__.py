@@ -12,6 +12,7 @@ from pathaudit.cli.graph import graph
 from pathaudit.cli.group import Program
 from pathaudit.cli.history import history
 from pathaudit.cli.live import live
+from pathaudit.cli.matrix import matrix
 from pathaudit.cli.rules import rules
 from pathaudit.cli.scan import scan
 
@@ -45,6 +46,7 @@ main.add_command(bump)
 main.add_command(history)
 main.add_command(gates)
 main.add_command(live)
+main.add_command(matrix)
 main.add_command(explain)
 main.add_command(rules)
 main.add_command(cache)
