@@ -206,6 +206,15 @@ def test_boundary(model: str, setter: str, first: str, last: str) -> None:
     assert ends == {"first": first, "last": last}
 
 
+def test_a_layer_may_catch_what_it_is_told_to_collect_in() -> None:
+    text = source(TOLD, USES + SETTER)
+    caught = text.replace("collect=None", "**kwargs").replace(
+        "collect is not None", 'kwargs.get("collect") is not None'
+    )
+    assert caught != text
+    assert cell(caught, "boundary").parts == cell(text, "boundary").parts
+
+
 def test_a_class_without_a_setter_asks_for_no_layer() -> None:
     assert cell(source(CAPTURES, USES), "boundary").support == "-"
 

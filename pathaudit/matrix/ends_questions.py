@@ -6,6 +6,7 @@ The ids may be tested in the loop over the layers or after it, or each layer may
 import ast
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from typing import TypeGuard
 
 from msgspec import Struct
 
@@ -272,11 +273,7 @@ def _collects(index: Index, cls: ClassRef, argument: str) -> str:
     found = index.modules.method(cls, index.profile.modules.call)
     if found is None or not argument:
         return ""
-    uses = [
-        node.lineno
-        for node in ast.walk(found[1].node)
-        if isinstance(node, ast.Name) and node.id == argument and isinstance(node.ctx, ast.Load)
-    ]
+    uses = [x.lineno for x in ast.walk(found[1].node) if _is_argument(x, argument)]
     calls = (x for x in ast.walk(found[1].node) if isinstance(x, ast.Call))
     runs = [call.lineno for call in calls if _runs_module(call)]
     if not uses:
@@ -284,6 +281,17 @@ def _collects(index: Index, cls: ClassRef, argument: str) -> str:
     if not runs or max(uses) < min(runs):
         return BEFORE
     return AFTER if min(uses) > max(runs) else ""
+
+
+def _is_argument(node: ast.AST, name: str) -> TypeGuard[ast.Name | ast.Constant]:
+    """A read of a parameter, also of one that is caught by ``**kwargs``."""
+    match node:
+        case ast.Name(id, ast.Load()):
+            return id == name
+        case ast.Constant(str(value)):
+            return value == name
+        case _:
+            return False
 
 
 def _runs_module(call: ast.Call) -> bool:

@@ -18,12 +18,13 @@ def cell_of(column: str, parts: Iterable[Part], remarks: Iterable[Part] = ()) ->
     for part in parts:
         merged.setdefault(replace(part, features=()), set()).update(part.features)
     found = [replace(part, features=tuple(sorted(names))) for part, names in merged.items()]
+    said = {(part.rule, part.detail) for part in found}
     found.sort(key=lambda part: (ORDER.index(part.support), part.features, part.detail))
     return Cell(
         column=column,
         support=found[0].support,
         parts=tuple(found),
-        remarks=tuple(dict.fromkeys(remarks)),
+        remarks=tuple(x for x in dict.fromkeys(remarks) if (x.rule, x.detail) not in said),
     )
 
 

@@ -20,7 +20,7 @@ def recorder_cell(asked: Asked) -> Cell:
     facts, place = asked.facts(RECORDER), asked.about.declares
     if place is None:
         support = Support.UNKNOWN if asked.about.opaque else Support.NONE
-        return cell_of(RECORDER, [Part(support=support, detail=unseen("not declared", asked))])
+        return cell_of(RECORDER, [Part(support=support, detail=unseen("no declaration", asked))])
     remarks = [part_of(x, Support.NO) for x in asked.broken(facts.remarks, severity=None)]
     lost = lost_part(asked.recorder, ())
     if lost is not None:

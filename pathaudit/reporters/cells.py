@@ -1,6 +1,7 @@
 """How a cell of the matrix is told in a few characters, and the notes that say why."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
@@ -12,15 +13,25 @@ _EXPLAINED = (Support.NO, Support.UNKNOWN, Support.BLOCKED, Support.GATED)
 _ORDER = tuple(Support)
 
 Marks = dict[str, str]
+Told = Literal["little", "remarks", "all"]
+
+
+class Reason(Struct, frozen=True):
+    """Why a cell says what it does: the parts that are worth telling, and remarks beside them."""
+
+    parts: tuple[Part, ...]
+    remarks: tuple[Part, ...] = ()
 
 
 class Note(Struct, frozen=True):
-    """Why cells of a column say what they do: those of the classes ``names``."""
+    """A reason by its number, for all cells of a column that have it."""
 
     number: int
     column: str
-    parts: tuple[Part, ...]
-    names: tuple[str, ...]
+    reason: Reason
+
+
+Numbers = dict[tuple[str, Reason], int]
 
 
 def marks_of(matrix: Matrix) -> Marks:
@@ -52,30 +63,28 @@ def is_bare(row: Row) -> bool:
     return not row.new and all(x.support is Support.NONE and not x.was for x in row.cells)
 
 
-def notes_of(matrix: Matrix, *, verbose: bool = False) -> list[Note]:
-    """The reasons of all cells, numbered: column by column, each said once for all its classes."""
-    found: dict[tuple[str, tuple[Part, ...]], list[str]] = {}
+def notes_of(matrix: Matrix, told: Told) -> list[Note]:
+    """The reasons of all cells, numbered column by column, each once for all its classes."""
+    found: dict[tuple[str, Reason], None] = {}
     for number, column in enumerate(matrix.columns):
         for row in matrix.rows:
-            parts = explained(row.cells[number], verbose=verbose)
-            if parts and not is_bare(row):
-                found.setdefault((column.id, parts), []).append(row.name)
-    return [
-        Note(number, column, parts, tuple(dict.fromkeys(names)))
-        for number, ((column, parts), names) in enumerate(found.items(), start=1)
-    ]
+            reason = reason_of(row.cells[number], told)
+            if reason.parts + reason.remarks and not is_bare(row):
+                found[(column.id, reason)] = None
+    return [Note(number, *key) for number, key in enumerate(found, start=1)]
 
 
-def explained(cell: Cell, *, verbose: bool = False) -> tuple[Part, ...]:
-    """The parts of a cell that a note says; remarks only where everything is told."""
-    if verbose:
-        told = tuple(x for x in cell.parts if x.support is not Support.NONE or x.evidence)
-        return (*told, *cell.remarks)
-    return tuple(x for x in cell.parts if x.support in _EXPLAINED)
+def reason_of(cell: Cell, told: Told) -> Reason:
+    """What is told of a cell: ``little`` what does not hold, with ``remarks``, or ``all``."""
+    if told == "all":
+        parts = tuple(x for x in cell.parts if x.support is not Support.NONE or x.evidence)
+    else:
+        parts = tuple(x for x in cell.parts if x.support in _EXPLAINED)
+    return Reason(parts, cell.remarks if told != "little" else ())
 
 
-def numbers_of(notes: Sequence[Note]) -> dict[tuple[str, tuple[Part, ...]], int]:
-    return {(note.column, note.parts): note.number for note in notes}
+def numbers_of(notes: Sequence[Note]) -> Numbers:
+    return {(note.column, note.reason): note.number for note in notes}
 
 
 def places(evidence: Iterable[Evidence]) -> Iterator[str]:

@@ -13,13 +13,15 @@ from rich.cells import cell_len
 from pathaudit.reporters.cells import (
     Marks,
     Note,
-    explained,
+    Numbers,
+    Told,
     is_bare,
     legend,
     marks_of,
     notes_of,
     numbers_of,
     places,
+    reason_of,
     summary,
 )
 from pathaudit.reporters.escaping import visible
@@ -27,7 +29,7 @@ from pathaudit.reporters.phrases import counted, source_name
 from pathaudit.reporters.terminal import GLUE, Line, Page, cut, hanging, padded, paint, wrap
 from pathaudit.results.matrices import Cell, Column, Matrix, Part, Row, Support
 
-_NARROWEST = 60
+_NARROWEST = 80  # six columns take this much beside names that break
 _LEAST_NAME = 18
 _CELL = 9  # columns that a cell may take before it breaks, unless a word of it is longer
 _STYLES = {
@@ -47,8 +49,8 @@ class _Layout(Struct, frozen=True, eq=False):
     sizes: tuple[int, ...]
     gap: int
     marks: Marks
-    numbers: dict[tuple[str, tuple[Part, ...]], int]
-    verbose: bool
+    numbers: Numbers
+    told: Told
 
 
 def render(
@@ -73,10 +75,11 @@ def render(
 
 
 def _table(matrix: Matrix, page: Page, *, verbose: bool) -> Iterator[Line]:
-    notes = notes_of(matrix, verbose=verbose)
+    told: Told = "all" if verbose else "little"
+    notes = notes_of(matrix, told)
     bare = [row for row in matrix.rows if is_bare(row)]
     shown = [row for row in matrix.rows if not is_bare(row)]
-    layout = _layout(matrix, shown, notes, page, verbose)
+    layout = _layout(matrix, shown, notes, page, told)
     if shown:
         heads = [
             _head(column, size) for column, size in zip(matrix.columns, layout.sizes, strict=True)
@@ -92,10 +95,10 @@ def _table(matrix: Matrix, page: Page, *, verbose: bool) -> Iterator[Line]:
 
 
 def _layout(
-    matrix: Matrix, rows: Sequence[Row], notes: Sequence[Note], page: Page, verbose: bool
+    matrix: Matrix, rows: Sequence[Row], notes: Sequence[Note], page: Page, told: Told
 ) -> _Layout:
     """Cells get what their longest word needs; names get the rest, and break where they must."""
-    plain = _Layout(0, (), 0, marks_of(matrix), numbers_of(notes), verbose)
+    plain = _Layout(0, (), 0, marks_of(matrix), numbers_of(notes), told)
     sizes = []
     for number, column in enumerate(matrix.columns):
         texts = [_text(row.cells[number], plain) for row in rows]
@@ -127,7 +130,7 @@ def _row(row: Row, layout: _Layout) -> Iterator[Line]:
 def _text(cell: Cell, layout: _Layout) -> str:
     star = "*" if cell.remarks else ""
     answers = summary(cell.parts, layout.marks).replace(" ", GLUE).replace(f",{GLUE}", ", ")
-    number = layout.numbers.get((cell.column, explained(cell, verbose=layout.verbose)))
+    number = layout.numbers.get((cell.column, reason_of(cell, layout.told)))
     note = f" {number}" if number is not None else ""
     was = f", was {summary(cell.was, layout.marks)}" if cell.was else ""
     return f"{answers}{star}{note}{was}"
@@ -185,10 +188,12 @@ def _below(matrix: Matrix, notes: Sequence[Note], page: Page) -> Iterator[Line]:
 
 def _note(note: Note, marks: Marks, page: Page) -> Iterator[Line]:
     lead = f"{note.number:>3}  "
-    for part in note.parts:
-        answer = summary([part], marks)
-        head = (("", lead), (_STYLES[part.support], answer), ("", ": "))
+    for part in note.reason.parts:
+        head = (("", lead), (_STYLES[part.support], summary([part], marks)), ("", ": "))
         yield from hanging(head, _said(part), 5, page)
+        lead = " " * 5
+    for part in note.reason.remarks:
+        yield from hanging((("", f"{lead}remark: "),), _said(part), 5, page)
         lead = " " * 5
 
 

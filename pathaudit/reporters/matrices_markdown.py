@@ -11,11 +11,13 @@ from urllib.parse import quote
 from pathaudit.reporters.cells import (
     Marks,
     Note,
-    explained,
+    Numbers,
+    Told,
     is_bare,
     marks_of,
     notes_of,
     numbers_of,
+    reason_of,
     summary,
 )
 from pathaudit.reporters.markdown_text import cell as in_cell
@@ -23,6 +25,8 @@ from pathaudit.reporters.markdown_text import code, escaped
 from pathaudit.reporters.phrases import counted
 from pathaudit.results import Source
 from pathaudit.results.matrices import Cell, Evidence, Matrix, Part, Row
+
+_TOLD: Told = "remarks"
 
 
 def render(matrix: Matrix, out: TextIO, *, links: str = "") -> None:
@@ -37,7 +41,7 @@ def _lines(matrix: Matrix, links: str) -> Iterator[str]:
     yield ""
     shown = [row for row in matrix.rows if not is_bare(row)]
     bare = [row for row in matrix.rows if is_bare(row)]
-    notes = notes_of(matrix)
+    notes = notes_of(matrix, _TOLD)
     yield from _table(matrix, shown, notes, links)
     if bare:
         yield f"None of this in {len(bare)}: {', '.join(code(row.name) for row in bare)}"
@@ -62,15 +66,13 @@ def _table(matrix: Matrix, rows: Sequence[Row], notes: Sequence[Note], links: st
     yield ""
 
 
-def _cell(
-    cell: Cell, marks: Marks, numbers: dict[tuple[str, tuple[Part, ...]], int], links: str
-) -> str:
+def _cell(cell: Cell, marks: Marks, numbers: Numbers, links: str) -> str:
     """The answer, linked to the first place that proves it, and the number of its note."""
     place = next((x for part in cell.parts for x in part.evidence), None)
     answer = escaped(summary(cell.parts, marks))
     text = _link(answer, place, links) if place is not None else answer
     star = "\\*" if cell.remarks else ""
-    number = numbers.get((cell.column, explained(cell)))
+    number = numbers.get((cell.column, reason_of(cell, _TOLD)))
     note = f" <sup>{number}</sup>" if number is not None else ""
     was = f"<br>was {escaped(summary(cell.was, marks))}" if cell.was else ""
     return f"{text}{star}{note}{was}"
@@ -114,16 +116,18 @@ def _reasons(notes: Sequence[Note], matrix: Matrix, links: str) -> Iterator[str]
     yield f"<details><summary>Reasons: {len(notes)}</summary>"
     yield ""
     for note in notes:
-        said = "; ".join(_reason(part, marks, links) for part in note.parts)
+        parts = [_reason(part, summary([part], marks), links) for part in note.reason.parts]
+        remarks = [_reason(part, "remark", links) for part in note.reason.remarks]
+        said = "; ".join((*parts, *remarks))
         yield f"{note.number}. {escaped(titles[note.column])}: {said}"
     yield ""
     yield "</details>"
 
 
-def _reason(part: Part, marks: Marks, links: str) -> str:
+def _reason(part: Part, head: str, links: str) -> str:
     rule = f" ({code(part.rule)})" if part.rule else ""
     where = " ".join(_places(part.evidence, links))
-    return f"**{escaped(summary([part], marks))}** {escaped(part.detail)}{rule} {where}".rstrip()
+    return f"**{escaped(head)}** {escaped(part.detail)}{rule} {where}".rstrip()
 
 
 def _places(evidence: Iterable[Evidence], links: str) -> Iterator[str]:
