@@ -22,11 +22,10 @@ from pathaudit.results import (
     Finding,
     Gap,
     Report,
-    Severity,
     Source,
-    Summary,
-    Verdict,
 )
+from pathaudit.results.hooks import HooksReport
+from pathaudit.results.matrices import Matrix
 from pathaudit.results.patches import PatchesReport
 from pathaudit.results.reaches import ReachReport
 from pathaudit.results.versions import Survey
@@ -98,6 +97,23 @@ def survey(tree: SourceTree, rules: Ruleset, *, means: Means = ALONE) -> Survey:
     return msgspec.structs.replace(found, report=_labelled(found.report, tree))
 
 
+def matrix_of(
+    tree: SourceTree, rules: Ruleset, *, entry: str | None = None, means: Means = ALONE
+) -> Matrix:
+    """What each served class of ``tree`` supports, or one of them; raises as ``audit``."""
+    key = digest_of(b"matrix", _ENCODER.encode((rules, entry)))
+
+    def answer(known: Known | None) -> Matrix:
+        from pathaudit.matrix import find_matrix
+
+        with _at_work(tree, rules, known, (), means) as work:
+            return find_matrix(work, rules, audit_work(work, rules, entry=entry), entry)
+
+    found = _once(tree, key, msgspec.msgpack.Decoder(Matrix), means, answer)
+    source = Source(label=tree.label, version=tree.version)
+    return msgspec.structs.replace(found, source=source)
+
+
 def _labelled(report: Report, tree: SourceTree) -> Report:
     """The report under the name that the tree has now."""
     return msgspec.structs.replace(report, source=Source(label=tree.label, version=tree.version))
@@ -120,6 +136,28 @@ def _once(
         known.keep_whole(key, msgspec.msgpack.encode(found))
         means.cache.keep(known, tree)
     return found
+
+
+def hooks_of(
+    tree: SourceTree,
+    rules: Ruleset,
+    module: str = "",
+    *,
+    entry: str | None = None,
+    means: Means = ALONE,
+) -> HooksReport:
+    """Where hooks on modules fire, of all served classes or of one; raises as its stage does."""
+    key = digest_of(b"hooks", _ENCODER.encode((rules, module, entry)))
+
+    def answer(known: Known | None) -> HooksReport:
+        from pathaudit.hooks import find_hooks
+
+        with _at_work(tree, rules, known, (), means) as work:
+            return find_hooks(work, entry=entry, module=module)
+
+    found = _once(tree, key, msgspec.msgpack.Decoder(HooksReport), means, answer)
+    source = Source(label=tree.label, version=tree.version)
+    return msgspec.structs.replace(found, source=source)
 
 
 def gates_of(
@@ -200,9 +238,13 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     """Judge the rules on a tree of which something may be known; raises as ``audit`` does."""
     from pathaudit.check import begin_rule
     from pathaudit.gates import begin_controls, with_controls
+    from pathaudit.policy import Told, apply_policy
+    from pathaudit.summary import summary_of
     from pathaudit.suppress import apply_suppressions
 
-    _expect_entries(work, entry)
+    few = (entry,) if entry is not None else rules.policy.entries
+    _expect_entries(work, few, by="" if entry is not None else ", which the settings name")
+    entry = few[0] if len(few) == 1 else None
     tree, rules = work.tree, rules.applying
     for rule in rules.rules:
         begin_rule(work, rule)
@@ -210,21 +252,23 @@ def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Rep
     for rule in rules.rules:
         answers.append(_answer(work, rule, rules, entry))
         begin_controls(work, answers[-1].findings)
-    whole = entry is None and not work.focus
-    accepted = apply_suppressions(work.index, rules, answers, whole=whole)
+    whole = not few and not work.focus
+    accepted = apply_suppressions(work.index, rules, answers, whole=whole, focus=work.focus)
     findings = sorted(with_controls(work, accepted), key=_place)
     entries = tuple(x for answer in answers for x in answer.entries)
     gaps = _gaps(work, answers, entries)
+    told = apply_policy(rules, few if entry is None else (), Told(tuple(findings), entries, gaps))
     return Report(
         tool=f"pathaudit {__version__}",
         source=Source(label=tree.label, version=tree.version),
         rules=tuple(rule.id for rule in rules.rules),
-        findings=tuple(findings),
-        entries=entries,
-        gaps=gaps,
-        summary=_summary(tree, findings, entries, gaps),
+        findings=told.findings,
+        entries=told.entries,
+        gaps=told.gaps,
+        summary=summary_of(tree, told),
         files=tuple(sorted(work.focus)),
         inert=_inert(rules, answers) if whole else (),
+        left_out=told.left_out,
     )
 
 
@@ -255,7 +299,7 @@ def _place(finding: Finding) -> tuple[str, int, int, str, str]:
     return (finding.file, finding.line, finding.column, finding.rule, finding.entry)
 
 
-def _expect_entries(work: "Work", entry: str | None) -> None:
+def _expect_entries(work: "Work", wanted: tuple[str, ...], by: str) -> None:
     from pathaudit.check import find_entries
 
     served = find_entries(work)
@@ -265,9 +309,10 @@ def _expect_entries(work: "Work", entry: str | None) -> None:
             hint=f"is this a {work.profile.framework} source tree?",
         )
     names = sorted({ref.name for ref in served})
-    if entry is not None and entry not in names:
-        hint = did_you_mean(entry, names, f"{len(names)} classes are served")
-        raise UsageError(f"{work.tree.label} serves no class {entry!r}", hint=hint)
+    for name in wanted:
+        if name not in names:
+            hint = did_you_mean(name, names, f"{len(names)} classes are served")
+            raise UsageError(f"{work.tree.label} serves no class {name!r}{by}", hint=hint)
 
 
 def _gaps(
@@ -292,36 +337,3 @@ def _gaps(
 def _inert(rules: Ruleset, answers: "list[Answer]") -> tuple[str, ...]:
     pairs = zip(rules.rules, answers, strict=True)
     return tuple(rule.id for rule, answer in pairs if not answer.examined)
-
-
-def _summary(
-    tree: SourceTree,
-    findings: list[Finding],
-    entries: tuple[EntryReport, ...],
-    gaps: tuple[Gap, ...],
-) -> Summary:
-    sites = {
-        (item.rule, site.file, site.line, site.column, site.verdict)
-        for item in entries
-        for site in item.sites
-    }
-    worst = {place[:-1]: Verdict.HOLDS for place in sites}
-    for *place, verdict in sites:
-        if verdict is not Verdict.HOLDS and worst[tuple(place)] is not Verdict.VIOLATED:  # type: ignore[index]
-            worst[tuple(place)] = verdict  # type: ignore[index]
-    verdicts = list(worst.values())
-    told = [x for x in findings if x.suppressed is None and x.verdict is Verdict.VIOLATED]
-    severities = [finding.severity for finding in told]
-    return Summary(
-        files=len(tree.paths),
-        entries=len({(item.rule, item.file, item.entry) for item in entries}),
-        sites=len(worst),
-        holds=verdicts.count(Verdict.HOLDS),
-        violated=verdicts.count(Verdict.VIOLATED),
-        unknown=verdicts.count(Verdict.UNKNOWN),
-        errors=severities.count(Severity.ERROR),
-        warnings=severities.count(Severity.WARNING),
-        notes=severities.count(Severity.NOTE),
-        suppressed=len([x for x in findings if x.suppressed is not None]),
-        gaps=len(gaps),
-    )

@@ -81,6 +81,7 @@ class Layer(nn.Module):
 
     def forward(self, hidden, forward_batch):
         hidden = self.part(hidden)
+        count(hidden, kind=1)
         if self.fused:
             return self.op(hidden)
         return hidden
@@ -264,6 +265,7 @@ def test_a_line_in_a_loop_over_layers(body: str, expected: str) -> None:
         pytest.param("$X.part($Y)", "on every path of forward", id="pattern"),
         pytest.param("self.layers[$I](...)", "on every path of forward", id="rest-of-arguments"),
         pytest.param("$X.fused", "on every path of forward", id="attribute"),
+        pytest.param("$F(kind=$K, ...)", "on every path of forward", id="keyword-and-rest"),
         pytest.param(
             "Part.op_part", "on no path: nothing in the tree calls op_part", id="uncalled"
         ),
@@ -377,6 +379,36 @@ def test_objects_of_unknown_class_may_lead_there() -> None:
     )
 
 
+def test_a_property_of_an_object_of_unknown_class_may_be_read() -> None:
+    batch = "class Batch:\n    @property\n    def fast(self):\n        return 1\n"
+    more = {"sglang/srt/batch.py": batch}
+    code = model("if forward_batch.fast:\n    note(hidden)" + LOOP)
+    told = answer_of(reach_of(tree(code, more), RULES, "Batch.fast"))[1]
+    assert told.startswith("not known: it may be read at sglang/srt/models/demo.py:")
+
+
+def test_a_way_around_a_variant_is_not_that_variant() -> None:
+    batch = "class ForwardBatch:\n    def can_run_tbo(self): ...\n"
+    body = """
+    if forward_batch.can_run_tbo:
+        note(hidden)  # here
+    else:
+        count(hidden)  # there
+    """
+    code = model(body)
+    place = "sglang/srt/model_executor/forward_batch_info.py"
+    found = {}
+    for mark in ("# here", "# there"):
+        line = next(n for n, text in enumerate(code.splitlines(), 1) if mark in text)
+        report = reach_of(tree(code, {place: batch}), RULES, f"{FILE}:{line}")
+        (entry,) = report.targets[0].entries
+        found[mark] = [(x.condition, x.variant) for x in entry.bypasses]
+    assert found == {
+        "# here": [("not forward_batch.can_run_tbo", "")],
+        "# there": [("forward_batch.can_run_tbo", "two-batch overlap")],
+    }
+
+
 # ---- patches ----------------------------------------------------------------------------------
 
 
@@ -410,7 +442,7 @@ def test_each_statement_that_a_patch_adds_is_judged() -> None:
     ]
     extent, told = answer_of(report)
     assert extent is Extent.NONE
-    assert told == "on no path: 1 part (line 14); on every path: 1 part (line 39)"
+    assert told == "on no path: 1 part (line 14); on every path: 1 part (line 40)"
 
 
 def test_a_patch_of_one_place_is_answered_in_one_sentence() -> None:

@@ -36,17 +36,17 @@ def askings(index: Index, instance: Instance, name: str) -> tuple[Asking, ...]:
         function = index.modules.function(ref)
         if function is None or name not in function.attributes:
             continue
-        for uses in _uses(function.node, name):
-            if _is_neutral(uses):
+        for uses in uses_of(function.node, name):
+            if is_neutral(uses):
                 continue
-            asking = _asking(ref, function.node, uses)
+            asking = asking_of(ref, function.node, uses)
             if asking is None:
                 return ()
             result.append(asking)
     return tuple(result)
 
 
-def _uses(function: Definition, name: str) -> Iterator[tuple[ast.AST, ...]]:
+def uses_of(function: Definition, name: str) -> Iterator[tuple[ast.AST, ...]]:
     """The loads of an attribute, or of a local that is only another name for it."""
     chains = list(_chains(function))
     aliases = {
@@ -80,7 +80,7 @@ def _loads(node: ast.Attribute | ast.Name) -> bool:
     return isinstance(node.ctx, ast.Load)
 
 
-def _is_neutral(chain: tuple[ast.AST, ...]) -> bool:
+def is_neutral(chain: tuple[ast.AST, ...]) -> bool:
     """Is it only asked if there is anything to capture, or how much?"""
     node, above = chain[-1], chain[-2]
     match above:
@@ -98,11 +98,11 @@ def _is_neutral(chain: tuple[ast.AST, ...]) -> bool:
             return False
 
 
-def _asking(ref: FunctionRef, function: Definition, chain: tuple[ast.AST, ...]) -> Asking | None:
+def asking_of(ref: FunctionRef, function: Definition, chain: tuple[ast.AST, ...]) -> Asking | None:
     compare = chain[-3] if isinstance(chain[-2], ast.BoolOp) else chain[-2]
     match compare:
         case ast.Compare(ast.Name(number), [ast.In() | ast.NotIn()], _):
-            loop = _loop_of(number, chain)
+            loop = loop_of(number, chain)
             if loop is None or not _counts_layers(loop, function) or _rebound(loop, number):
                 return None
             return Asking(ref, function, loop, number, chain[: chain.index(compare) + 1])
@@ -110,7 +110,7 @@ def _asking(ref: FunctionRef, function: Definition, chain: tuple[ast.AST, ...]) 
             return None
 
 
-def _loop_of(number: str, chain: tuple[ast.AST, ...]) -> ast.For | None:
+def loop_of(number: str, chain: tuple[ast.AST, ...]) -> ast.For | None:
     """The innermost loop around that counts with this name."""
     loops = [node for node in chain if isinstance(node, ast.For)]
     return next((loop for loop in reversed(loops) if number in _counters(loop.target)), None)

@@ -1,7 +1,9 @@
 """Rules and framework profiles as data, and the loader that reads them from YAML."""
 
+from pathaudit.ruleset.anchors import Anchor
 from pathaudit.ruleset.loading import (
     PROFILE_FILE,
+    load_file,
     load_own_rules,
     load_ruleset,
     rules_directory,
@@ -12,18 +14,15 @@ from pathaudit.ruleset.patterns import (
 )
 from pathaudit.ruleset.profile import (
     Additions,
-    Anchor,
     ArgumentGate,
     Assumption,
     Capability,
     Drafts,
     Entries,
-    Environment,
     EventPattern,
     Features,
     Gate,
     Hook,
-    ModelConfig,
     Modules,
     Pipeline,
     Placeholder,
@@ -31,8 +30,6 @@ from pathaudit.ruleset.profile import (
     Profile,
     Reductions,
     Request,
-    SettingClass,
-    Settings,
     Sharding,
     Siblings,
     StackConstructor,
@@ -54,6 +51,7 @@ from pathaudit.ruleset.rules import (
     InvokesRule,
     OnceRule,
     ParityRule,
+    Policy,
     PrecedesRule,
     Protocol,
     ProvidesRule,
@@ -65,6 +63,7 @@ from pathaudit.ruleset.rules import (
     ShapeRule,
     UsesRule,
 )
+from pathaudit.ruleset.settings import Environment, ModelConfig, SettingClass, Settings
 
 __all__ = [
     "PROFILE_FILE",
@@ -97,6 +96,7 @@ __all__ = [
     "ParityRule",
     "Pipeline",
     "Placeholder",
+    "Policy",
     "PrecedesRule",
     "Predicate",
     "Profile",
@@ -120,6 +120,7 @@ __all__ = [
     "Stages",
     "UsesRule",
     "call_pattern",
+    "load_file",
     "load_own_rules",
     "load_ruleset",
     "rules_directory",

@@ -6,8 +6,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pathaudit.results import Severity
+from pathaudit.ruleset.anchors import Anchor
 from pathaudit.ruleset.patches import Reliance
-from pathaudit.ruleset.profile import Anchor, Profile
+from pathaudit.ruleset.profile import Profile
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -247,6 +248,20 @@ AnyRule: TypeAlias = (
 )
 
 
+class Policy(Struct, frozen=True):
+    """What a user's settings say of answers, by the ids of rules and of remarks.
+
+    ``severities`` are those of a rule's findings, as far as the rule itself rates none milder.
+    Findings of ``off`` and those in files that match ``exclude``, globs as in .gitignore, are not
+    told. With ``entries``, names of served classes, only what concerns one of them is.
+    """
+
+    severities: dict[str, Severity] = {}
+    off: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    entries: tuple[str, ...] = ()
+
+
 class Ruleset(Struct, frozen=True):
     """A profile with the rules to check, sorted by id; ``known`` are the ids of all there are.
 
@@ -257,6 +272,7 @@ class Ruleset(Struct, frozen=True):
     rules: tuple[AnyRule, ...]
     directory: str
     known: tuple[str, ...] = ()
+    policy: Policy = Policy()
     patches: tuple[Reliance, ...] = ()
 
     @property

@@ -23,6 +23,7 @@ class Row(Struct, frozen=True):
     symbol: str
     expected: str
     reach: str
+    when: str
     why: str
 
 
@@ -43,7 +44,7 @@ PERFECT = Score((), (), (), (), (), ())
 def rows(name: str) -> tuple[Row, ...]:
     """The labels of a release, such as ``0.5.6``, or of a part of one."""
     data = json.loads((LABELS / f"skipped-aux-capture-{name}.json").read_text())
-    fields = ("file", "line", "symbol", "expected", "reach", "why")
+    fields = ("file", "line", "symbol", "expected", "reach", "when", "why")
     return tuple(Row(**{field: row[field] for field in fields}) for row in data)
 
 

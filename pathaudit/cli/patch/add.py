@@ -7,26 +7,42 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from pathaudit.cli.manual import FILES, PATCHES_FILE, VARIABLES, Command, Manual, documented
 from pathaudit.cli.options import Reach, open_inputs, source_options
 from pathaudit.cli.output import check_output, columns, write_report, write_text
 from pathaudit.cli.patches import patches_file, patches_option
+from pathaudit.cli.settings import settings_options
 from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathaudit.config import Kept
+    from pathaudit.ruleset import Ruleset
     from pathaudit.ruleset.patches import PatchBook, Reliance
+    from pathaudit.sources import SourceTree
     from pathaudit.sources.patches import Patch
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit patch add fix.diff                of the installed sglang
-  pathaudit patch add fix.diff --tree sglang==0.5.6
-  pathaudit patch add fix.diff --tree git:v0.5.6 --repo ~/src/sglang
-  git diff v0.5.6 | pathaudit patch add - --name ours --tree ~/src/sglang
-"""
+MANUAL = Manual(
+    text="""
+    A patch of the same name is noted anew. Where the tree has the patch, every other tree is
+    expected to have it too, as a fork's.
+    """,
+    arguments=(
+        ("DIFF", "A unified diff, or - for the standard input."),
+        ("TREE", "Of --tree: what it was made for, without the patch or with it; as for scan."),
+    ),
+    examples=(
+        ("pathaudit patch add fix.diff", "of the installed sglang"),
+        ("pathaudit patch add fix.diff --tree sglang==0.5.6", ""),
+        ("pathaudit patch add fix.diff --tree git:v0.5.6 --repo ~/src/sglang", ""),
+        ("git diff v0.5.6 | pathaudit patch add - --name ours --tree ~/src/sglang", ""),
+    ),
+    variables=VARIABLES,
+    files=(*FILES, PATCHES_FILE),
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("diff", metavar="DIFF")
 @click.option("--tree", metavar="TREE", help="What the patch was made for, as for scan.")
 @click.option("--name", metavar="NAME", help="What to call it; the name of the file, if not given.")
@@ -35,6 +51,7 @@ Examples:
 )
 @patches_option
 @source_options
+@settings_options
 def add(
     diff: str,
     *,
@@ -42,13 +59,9 @@ def add(
     name: str | None,
     reason: str,
     reach: Reach,
+    kept: "Kept",
 ) -> None:
-    """Note what a patch relies on.
-
-    DIFF is a unified diff, or - for the standard input. TREE is what it was made for, without the
-    patch or with it; with it, every other tree is expected to have it too, as a fork's. A patch of
-    the same name is noted anew.
-    """
+    """Note what a patch relies on."""
     from pathaudit.relies.book import book_text, with_patch
     from pathaudit.reporters.escaping import visible
 
@@ -56,7 +69,7 @@ def add(
     check_output(path)
     book = _book(path)
     called = _name(diff, name)
-    item = _noted(_read(diff), called, reason, tree, reach)
+    item = _noted(_read(diff), called, reason, open_inputs(tree, reach=reach, kept=kept))
     text = book_text(with_patch(book, item))
     write_text(path, text)
     click.echo(f"{visible(path)}: noted {visible(item.name)}\n")
@@ -94,8 +107,10 @@ def _name(diff: str, name: str | None) -> str:
     return found
 
 
-def _noted(diff: "Patch", name: str, reason: str, tree: str | None, reach: Reach) -> "Reliance":
+def _noted(
+    diff: "Patch", name: str, reason: str, opened: "tuple[SourceTree, Ruleset]"
+) -> "Reliance":
     from pathaudit.relies.record import record_patch
 
-    source, ruleset = open_inputs(tree, reach=reach)
+    source, ruleset = opened
     return record_patch(source, ruleset.profile, diff, name=name, reason=reason)

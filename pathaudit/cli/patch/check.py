@@ -4,6 +4,15 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 import click
 
+from pathaudit.cli.manual import (
+    FILES,
+    NOTHING_FAILS,
+    PATCHES_FILE,
+    VARIABLES,
+    Command,
+    Manual,
+    documented,
+)
 from pathaudit.cli.options import (
     Reach,
     color_option,
@@ -14,24 +23,45 @@ from pathaudit.cli.options import (
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
 from pathaudit.cli.patches import patches_file, patches_option
+from pathaudit.cli.settings import settings_options
 from pathaudit.cli.status import Status
 
 if TYPE_CHECKING:
+    from pathaudit.config import Kept
     from pathaudit.results.patches import PatchesReport
+    from pathaudit.ruleset import Ruleset
+    from pathaudit.sources import SourceTree
 
 Format = Literal["text", "json"]
 FailOn = Literal["error", "warning", "note", "never"]
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit patch check                       all, in the installed sglang
-  pathaudit patch check --tree sglang==0.5.23
-  pathaudit patch check fix --tree ~/src/sglang --verbose
-"""
+MANUAL = Manual(
+    text="""
+    A patch that was noted without being in its tree should still fit; one that was in it should
+    still be there. Either way what its lines need is looked for: names, imports, attributes,
+    parameters, arguments of calls.
+    """,
+    arguments=(
+        ("NAME...", "Patches, as `pathaudit patch list` names them; all without it."),
+        ("TREE", "Of --tree: a tree as for `pathaudit scan`."),
+    ),
+    examples=(
+        ("pathaudit patch check", "all, in the installed sglang"),
+        ("pathaudit patch check --tree sglang==0.5.23", ""),
+        ("pathaudit patch check fix --tree ~/src/sglang --verbose", ""),
+    ),
+    statuses=(
+        ("0", "Nothing that a patch relies on is gone, as far as --fail-on asks."),
+        ("1", "Something is; with --strict, or it cannot be told."),
+        *NOTHING_FAILS[1:],
+    ),
+    variables=VARIABLES,
+    files=(*FILES, PATCHES_FILE),
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("names", metavar="[NAME...]", nargs=-1)
 @click.option("--tree", metavar="TREE", help="Where to check them, as for scan.")
 @patches_option
@@ -42,7 +72,7 @@ Examples:
     show_default=True,
     help="The mildest fault that makes the exit status 1.",
 )
-@click.option("--strict", is_flag=True, help="Fail too on what cannot be told.")
+@click.option("--strict/--no-strict", help="Fail too on what cannot be told.")
 @click.option(
     "--format",
     "form",
@@ -53,6 +83,7 @@ Examples:
 )
 @output_option("answer")
 @source_options
+@settings_options
 @means_options
 @click.option("--verbose", is_flag=True, help="Show what holds, too.")
 @color_option
@@ -67,20 +98,17 @@ def check(
     form: Format,
     output: str | None,
     reach: Reach,
+    kept: "Kept",
     jobs: int | None,
     no_cache: bool,
     verbose: bool,
     color: Color,
 ) -> None:
-    """Say what became of what patches rely on.
-
-    A patch that was noted without being in its tree should still fit; one that was in it should
-    still be there. Either way what its lines need is looked for: names, imports, attributes,
-    parameters, arguments of calls.
-    """
+    """Say what became of what patches rely on."""
     if output is not None:
         check_output(output)
-    report = _ask(names, tree, reach, jobs=jobs, cached=not no_cache)
+    opened = open_inputs(tree, reach=reach, kept=kept)
+    report = _ask(names, opened, jobs=jobs, cached=not no_cache)
 
     def render(out: TextIO) -> None:
         _render(report, out, form, color, verbose)
@@ -91,8 +119,7 @@ def check(
 
 def _ask(
     names: tuple[str, ...],
-    tree: str | None,
-    reach: Reach,
+    opened: "tuple[SourceTree, Ruleset]",
     *,
     jobs: int | None,
     cached: bool,
@@ -105,7 +132,7 @@ def _ask(
 
     path = patches_file()
     asked = chosen(read_book(path), names, path)
-    source, ruleset = open_inputs(tree, reach=reach)
+    source, ruleset = opened
     with means_of_work(jobs=jobs, cached=cached, quiet=True) as means:
         return patches_of(source, msgspec.structs.replace(ruleset, patches=asked), means=means)
 

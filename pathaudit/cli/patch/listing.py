@@ -4,25 +4,40 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 import click
 
+from pathaudit.cli.manual import (
+    PATCHES_FILE,
+    SETTINGS_FILES,
+    SETTINGS_VARIABLE,
+    WIDTH_VARIABLE,
+    Command,
+    Manual,
+    documented,
+)
 from pathaudit.cli.output import columns, write_report
 from pathaudit.cli.patches import patches_file, patches_option
+from pathaudit.cli.settings import settings_options
 
 if TYPE_CHECKING:
+    from pathaudit.config import Kept
     from pathaudit.results.patches import KeptPatch, KeptPatches, KeptPath
     from pathaudit.ruleset.patches import Path, Reliance
 
 Format = Literal["text", "json"]
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit patch list
-  pathaudit patch list --patches deploy/pathaudit-patches.json --format json
-"""
+MANUAL = Manual(
+    examples=(
+        ("pathaudit patch list", ""),
+        ("pathaudit patch list --patches deploy/pathaudit-patches.json --format json", ""),
+    ),
+    variables=(SETTINGS_VARIABLE, WIDTH_VARIABLE),
+    files=(SETTINGS_FILES, PATCHES_FILE),
+)
 
 
-@click.command("list", epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command("list", cls=Command)
 @patches_option
+@settings_options
 @click.option(
     "--format",
     "form",
@@ -31,18 +46,18 @@ Examples:
     show_default=True,
     help="The form of the answer.",
 )
-def list_patches(*, form: Format) -> None:
+def list_patches(*, form: Format, kept: "Kept") -> None:  # noqa: ARG001
     """List the patches that are kept, with what they change."""
-    kept = _kept(patches_file())
+    patches = _kept(patches_file())
 
     def render(out: TextIO) -> None:
         from pathaudit.reporters import json
         from pathaudit.reporters import patches as text
 
         if form == "json":
-            json.render(kept, out)
+            json.render(patches, out)
         else:
-            text.render_kept(kept, out, width=columns(out))
+            text.render_kept(patches, out, width=columns(out))
 
     write_report(None, render)
 

@@ -1,22 +1,40 @@
 """``pathaudit patch remove``: forget a patch."""
 
+from typing import TYPE_CHECKING
+
 import click
 
+from pathaudit.cli.manual import (
+    PATCHES_FILE,
+    SETTINGS_FILES,
+    SETTINGS_VARIABLE,
+    Command,
+    Manual,
+    documented,
+)
 from pathaudit.cli.output import write_text
 from pathaudit.cli.patches import patches_file, patches_option
+from pathaudit.cli.settings import settings_options
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit patch remove fix
-"""
+if TYPE_CHECKING:
+    from pathaudit.config import Kept
+
+MANUAL = Manual(
+    text="The patch itself is not touched.",
+    arguments=(("NAME", "A patch, as `pathaudit patch list` names it."),),
+    examples=(("pathaudit patch remove fix", ""),),
+    variables=(SETTINGS_VARIABLE,),
+    files=(SETTINGS_FILES, PATCHES_FILE),
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("name")
 @patches_option
-def remove(name: str) -> None:
-    """Forget what a patch relies on. The patch itself is not touched."""
+@settings_options
+def remove(name: str, *, kept: "Kept") -> None:  # noqa: ARG001
+    """Forget what a patch relies on."""
     from pathaudit.relies.book import book_text, read_book, without_patch
     from pathaudit.reporters.escaping import visible
 

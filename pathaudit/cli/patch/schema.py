@@ -5,16 +5,17 @@ from typing import TextIO
 
 import click
 
+from pathaudit.cli.manual import PATCHES_FILE, Command, Manual, documented
 from pathaudit.cli.output import write_report
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit patch schema > pathaudit-patches.schema.json
-"""
+MANUAL = Manual(
+    examples=(("pathaudit patch schema > pathaudit-patches.schema.json", ""),),
+    files=(PATCHES_FILE,),
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 def schema() -> None:
     """Print the JSON Schema of the file that keeps what patches rely on."""
     import msgspec
