@@ -29,7 +29,7 @@ from pathaudit.reporters.phrases import counted, source_name
 from pathaudit.reporters.terminal import GLUE, Line, Page, cut, hanging, padded, paint, wrap
 from pathaudit.results.matrices import Cell, Column, Matrix, Part, Row, Support
 
-_NARROWEST = 60
+_NARROWEST = 80  # six columns take this much beside names that break
 _LEAST_NAME = 18
 _CELL = 9  # columns that a cell may take before it breaks, unless a word of it is longer
 _STYLES = {
