@@ -280,15 +280,22 @@ def test_functions_and_patterns(target: str, expected: str) -> None:
     assert answer(model(LOOP), target) == expected
 
 
+SPLIT = """
+if forward_batch.split:
+    return run_parts(self.layers[2:], hidden, forward_batch)
+for i in range(len(self.layers)):
+    hidden = self.layers[i](hidden, forward_batch)
+return hidden
+"""
+
+
+def test_methods_of_layers_in_a_list_run_without_the_target() -> None:
+    expected = "on some paths of forward: bypassed for layers [2, len(layers)), "
+    assert answer(model(SPLIT), "Part.forward") == f"{expected}when forward_batch.split"
+
+
 def test_methods_of_layers_in_a_list_run_there() -> None:
-    body = """
-    if forward_batch.split:
-        return run_parts(self.layers[2:], hidden, forward_batch)
-    for i in range(len(self.layers)):
-        hidden = self.layers[i](hidden, forward_batch)
-    return hidden
-    """
-    report = ask(model(body), "Part.op_part")
+    report = ask(model(SPLIT), "Part.op_part")
     (entry,) = report.targets[0].entries
     assert [(x.layers, x.condition) for x in entry.runs] == [("[2, len(layers))", "always")]
     bypassed = [(x.layers, x.condition) for x in entry.bypasses]
@@ -559,3 +566,26 @@ def test_what_names_the_class_of_a_target(code: str, expected: set[str]) -> None
     found = mentioning(source, RULES.profile, [FunctionRef(FILE, "T.forward")])
     assert found is not None
     assert set(found) == expected
+
+
+def test_a_patch_that_adds_very_much_is_refused() -> None:
+    code = model(LOOP)
+    body = "".join(f"        if x{n}:\n            return note({n})\n" for n in range(120))
+    patched = code.replace(
+        "        for i in range(self.start", f"{body}        for i in range(self.start"
+    )
+    with pytest.raises(UsageError, match="the patch adds 240 groups of statements, too many"):
+        of_patch(code, patched)
+
+
+def test_what_stands_before_and_after_a_jump_is_told_apart() -> None:
+    body = """
+    if forward_batch.early:
+        return hidden
+    return note(hidden)
+    """
+    code = model(body)
+    patched = code.replace("        if forward", "        one(1)\n        if forward").replace(
+        "        return note", "        two(2)\n        return note"
+    )
+    assert parts(of_patch(code, patched)) == [("one(1)", "every", False), ("two(2)", "some", False)]
