@@ -106,14 +106,11 @@ def check(
     color: Color,
 ) -> None:
     """Say what became of what patches rely on."""
-    from msgspec.structs import replace
-
     if output is not None:
         check_output(output)
     asked = _asked(names)
-    source, ruleset = open_inputs(tree, reach=reach, kept=kept)
-    rules = replace(ruleset, patches=asked)
-    report = _ask(source, rules, jobs=jobs, cached=not no_cache)
+    opened = open_inputs(tree, reach=reach, kept=kept)
+    report = _ask(asked, opened, jobs=jobs, cached=not no_cache)
 
     def render(out: TextIO) -> None:
         _render(report, out, form, color, verbose)
@@ -123,7 +120,7 @@ def check(
 
 
 def _asked(names: tuple[str, ...]) -> "tuple[Reliance, ...]":
-    """The patches of those names, or all; a mistake in the file comes before any in the tree."""
+    """The patches of these names, or all, before a tree is opened for them."""
     from pathaudit.relies.book import chosen, read_book
 
     path = patches_file()
@@ -131,13 +128,20 @@ def _asked(names: tuple[str, ...]) -> "tuple[Reliance, ...]":
 
 
 def _ask(
-    source: "SourceTree", rules: "Ruleset", *, jobs: int | None, cached: bool
+    asked: "tuple[Reliance, ...]",
+    opened: "tuple[SourceTree, Ruleset]",
+    *,
+    jobs: int | None,
+    cached: bool,
 ) -> "PatchesReport":
+    import msgspec
+
     from pathaudit.audit import patches_of
     from pathaudit.cli.progress import means_of_work
 
+    source, ruleset = opened
     with means_of_work(jobs=jobs, cached=cached, quiet=True) as means:
-        return patches_of(source, rules, means=means)
+        return patches_of(source, msgspec.structs.replace(ruleset, patches=asked), means=means)
 
 
 def _render(
