@@ -7,13 +7,22 @@ import msgspec
 
 from pathaudit.decisions import GatesReport
 from pathaudit.results import GraphView, Report
+from pathaudit.results.bumps import BumpReport
 from pathaudit.results.hooks import HooksReport
 from pathaudit.results.live import LiveReport
 from pathaudit.results.matrices import Matrix
 from pathaudit.results.versions import History, ReportDiff
 
 Answer: TypeAlias = (
-    Report | GraphView | ReportDiff | History | GatesReport | LiveReport | HooksReport | Matrix
+    Report
+    | GraphView
+    | ReportDiff
+    | History
+    | GatesReport
+    | LiveReport
+    | BumpReport
+    | HooksReport
+    | Matrix
 )
 
 _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")
