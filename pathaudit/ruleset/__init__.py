@@ -1,5 +1,6 @@
 """Rules and framework profiles as data, and the loader that reads them from YAML."""
 
+from pathaudit.ruleset.entries import Entries
 from pathaudit.ruleset.loading import (
     PROFILE_FILE,
     load_own_rules,
@@ -17,7 +18,6 @@ from pathaudit.ruleset.profile import (
     Assumption,
     Capability,
     Drafts,
-    Entries,
     Environment,
     EventPattern,
     Features,

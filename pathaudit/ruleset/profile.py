@@ -7,21 +7,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pathaudit.ruleset.entries import Entries
 from pathaudit.ruleset.matrix import MatrixFacts
 from pathaudit.ruleset.serving import Serving
-
-
-class Entries(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which classes are served, and which of their methods the framework calls.
-
-    ``batch`` is the parameter through which what runs decoder layers is given the batch; ``assume``
-    names what is assumed of it where somebody asks which code runs.
-    """
-
-    variable: str
-    methods: tuple[str, ...]
-    batch: str = ""
-    assume: tuple[str, ...] = ()
 
 
 class Modules(Struct, frozen=True, forbid_unknown_fields=True):
