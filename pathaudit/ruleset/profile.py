@@ -8,23 +8,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pathaudit.ruleset.anchors import Anchor
+from pathaudit.ruleset.entries import Entries
 from pathaudit.ruleset.hooks import Hooks
 from pathaudit.ruleset.matrix import MatrixFacts
 from pathaudit.ruleset.published import Published
 from pathaudit.ruleset.serving import Serving
 from pathaudit.ruleset.settings import Settings
-
-
-class Entries(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which classes are served, and which of their methods the framework calls.
-
-    ``batch`` is the parameter that gives what runs layers the batch, ``assume`` what holds of it.
-    """
-
-    variable: str
-    methods: tuple[str, ...]
-    batch: str = ""
-    assume: tuple[str, ...] = ()
 
 
 class Modules(Struct, frozen=True, forbid_unknown_fields=True):
