@@ -4,12 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from pathaudit.bump import PinComparison, Sought, compare_pins
+from pathaudit.cli import main
 from pathaudit.errors import SourceError
 from pathaudit.reporters.bumps import change_text, pin_place, remarks_of
 from pathaudit.sources.repository import files_at, files_of_texts, files_of_work_tree
 from tests.test_revision import commit, git
+from tests.versions import GUARD, files_of
 
 SGLANG = Sought("sglang", ("github.com/sgl-project/sglang",), ("lmsysorg/sglang",))
 OFFICIAL = "https://github.com/sgl-project/sglang.git"
@@ -410,6 +413,20 @@ def test_a_submodule_is_a_pin(service: Path, framework: Path) -> None:
     (change,) = found.changes
     assert (change.change, change_text(change)) == ("changed", f"0.5.6 -> git:{second[:12]}")
     assert pin_place(couple.pins[0]) == ".gitmodules:3"
+
+
+def test_the_commits_of_a_submodule_are_audited(service: Path, tmp_path: Path) -> None:
+    framework = tmp_path / "sglang.git" / "work"
+    commit(framework, {f"python/{name}": text for name, text in files_of(GUARD).items()}, tag="one")
+    commit(framework, {f"python/{name}": text for name, text in files_of().items()}, tag="two")
+    add_submodule(service, framework, "one")
+    add_submodule(service, framework, "two")
+    words = ["bump", "--base", "HEAD~1", "--head", "HEAD", "--repo", str(service), "--offline"]
+    run = CliRunner().invoke(main, words)
+    assert run.exit_code == 1, run.output
+    assert "error[skipped-aux-capture]" in run.stdout
+    first, second = (git(framework, "rev-parse", name)[:12] for name in ("one", "two"))
+    assert f"git:{first} -> git:{second}" in run.stdout
 
 
 def test_what_is_checked_out_of_a_submodule_counts(service: Path, framework: Path) -> None:

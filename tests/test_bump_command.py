@@ -14,14 +14,18 @@ from pathaudit.errors import SourceError
 from pathaudit.ruleset import Ruleset
 from pathaudit.sources import SourceTree
 from tests.test_revision import commit, git
-from tests.versions import GUARD, tree_of
+from tests.versions import GUARD, NO_SETTER, tree_of
 
-TREES = {"sglang==0.5.6": tree_of(GUARD), "sglang==0.5.9": tree_of()}
+TREES = {
+    "sglang==0.5.6": tree_of(GUARD),
+    "sglang==0.5.8": tree_of(NO_SETTER),
+    "sglang==0.5.9": tree_of(),
+}
 
 
 @pytest.fixture(autouse=True)
 def _opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two releases can be had: a correct one, and one with a fault."""
+    """Some releases can be had: a correct one, one without a setter, and one with a fault."""
 
     def open_tree(target: str, _: Ruleset, reach: Reach) -> SourceTree:
         if target not in TREES or reach.offline:
@@ -55,6 +59,8 @@ STATUSES = [
     pytest.param("sglang==0.5.9", ["--rule", "dropped-aux"], 0, id="another rule"),
     pytest.param("sglang==0.5.9", ["--offline"], 0, id="not to be had"),
     pytest.param("sglang==0.5.9", ["--offline", "--strict"], 1, id="not to be had, strict"),
+    pytest.param("sglang==0.5.8", [], 0, id="a rule has nothing to look at"),
+    pytest.param("sglang==0.5.8", ["--strict"], 1, id="a rule has nothing to look at, strict"),
     pytest.param("sglang==0.5.10", ["--strict", "--fail-on", "never"], 0, id="never, strict"),
     pytest.param("sglang @ git+https://x.example/sglang@main", [], 0, id="cannot be told"),
     pytest.param(

@@ -521,6 +521,9 @@ def test_a_file_of_too_many_pins_is_not_read_to_its_end() -> None:
     }
     assert [pin.file for pin in pins(files)] == ["install.sh"] * 200 + ["x.sh"] * 200
     assert gaps(files) == ["install.sh:1: has more than 200 pins, and was not read to its end"]
+    many = {f"{n}.sh": files["x.sh"] for n in range(6)}
+    assert len(pins(many)) == 1000
+    assert gaps(many) == ["5.sh:0: only 1,000 of 1,200 pins are looked at"]
 
 
 def test_a_gap_is_told_in_short() -> None:

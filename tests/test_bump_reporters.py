@@ -21,12 +21,12 @@ from pathaudit.reporters.fitting import LIMIT
 from pathaudit.reporters.pinned import as_report
 from pathaudit.results import Severity
 from pathaudit.results.bumps import BumpReport, brings_failure
-from pathaudit.sources import SourceTree
+from pathaudit.sources import SourceTree, from_text
 from pathaudit.sources.repository import files_of_texts
 from tests.labels import capture_rules
 from tests.test_formats import VALIDATOR
 from tests.test_reporters import compare_golden
-from tests.versions import GUARD, LOWER, MODEL, replaced, tree_of
+from tests.versions import GUARD, LOWER, MODEL, NO_SETTER, replaced, tree_of
 
 SGLANG = Sought("sglang", ("github.com/sgl-project/sglang",), ("lmsysorg/sglang",))
 TREES = {
@@ -195,6 +195,25 @@ def test_what_could_not_be_had_is_said_last() -> None:
         "NOT AUDITED, because it could not be had: 1 for requirements.txt:1: sglang==0.5.10" in text
     )
     assert last.startswith("Not everything was audited")
+
+
+def test_a_version_with_nothing_to_audit_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = from_text({"sglang/version.py": ""}, version="0.5.9")
+    monkeypatch.setitem(TREES, "sglang==0.5.9", empty)
+    (missing,) = judged(*FIRST).unfetched
+    assert "no served model was found" in missing.reason
+
+
+def test_a_rule_with_nothing_left_to_look_at_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TREES, "sglang==0.5.9", tree_of(NO_SETTER))
+    report = judged(*FIRST)
+    (comparison,) = report.comparisons
+    assert "skipped-aux-capture" in comparison.inert
+    told = "What these rules rely on is gone from"
+    for text in (as_text(report), as_markdown(report), as_github(report)):
+        assert told in text
+        assert "skipped-aux-capture" in text.partition(told)[2]
+    assert as_text(sample()).count(told) == 0
 
 
 # ---- sizes, and hostile text --------------------------------------------------------------------

@@ -11,6 +11,7 @@ from packaging.version import InvalidVersion, Version
 
 from pathaudit.bump.matching import differing, pair_pins
 from pathaudit.bump.pins import PinsRead, Sought, read_pins
+from pathaudit.bump.pins.sought import normal
 from pathaudit.bump.settling import Aimed, Newest, State, Target, admits, settle, settled_by
 from pathaudit.results import Gap
 from pathaudit.results.bumps import Disagreement, Pin, PinChange, PinSource
@@ -199,16 +200,22 @@ def _disagreements(before: Iterable[Pin], after: Iterable[Pin]) -> tuple[Disagre
 def _at_odds(pins: tuple[Pin, ...]) -> tuple[Pin, ...]:
     """The pins of which another one names a version that they do not admit."""
     exact = [pin for pin in pins if pin.version]
-    odd = {id(x) for pin in pins for other in exact for x in _clash(pin, other, pins)}
+    loose = [
+        pin
+        for pin in pins
+        if pin.source is PinSource.INDEX and not pin.version and settled_by(pin, pins) is None
+    ]
+    odd: set[int] = set()
+    for version, marker in {(pin.version, pin.marker) for pin in exact}:
+        against = [pin for pin in exact if normal(pin.version) != normal(version)]
+        against += [pin for pin in loose if not admits(pin.specifier, version)]
+        meant = {id(pin) for pin in against if _same_environment(pin.marker, marker)}
+        if meant:
+            named = (x for x in exact if (x.version, x.marker) == (version, marker))
+            odd |= meant | {id(pin) for pin in named}
     return tuple(pin for pin in pins if id(pin) in odd)
 
 
-def _clash(pin: Pin, exact: Pin, pins: tuple[Pin, ...]) -> tuple[Pin, ...]:
-    """Two pins that cannot both be met, unless they are for different environments."""
-    if pin.marker and exact.marker and pin.marker != exact.marker:
-        return ()
-    if pin.version:
-        return (pin, exact) if Version(pin.version) != Version(exact.version) else ()
-    if pin.source is not PinSource.INDEX or settled_by(pin, pins) is not None:
-        return ()
-    return () if admits(pin.specifier, exact.version) else (pin, exact)
+def _same_environment(marker: str, other: str) -> bool:
+    """May both pins hold at once? Different markers are taken for different environments."""
+    return not marker or not other or marker == other

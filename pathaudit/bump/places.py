@@ -2,11 +2,14 @@
 
 import ast
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
 from msgspec import Struct
 
+from pathaudit.diff import Version
+from pathaudit.diff.naming import Owner, definitions, find_names, owner_of
+from pathaudit.diff.version import owners
 from pathaudit.errors import SourceError
 from pathaudit.results import Finding
 from pathaudit.results.bumps import ComparedLine, Regression
@@ -25,20 +28,28 @@ class _Side(Struct, frozen=True):
     lines: tuple[str, ...]
 
 
-def regressions_of(diff: ReportDiff, old: SourceTree, new: SourceTree) -> tuple[Regression, ...]:
-    """Show the new findings in code that both versions have, with the lines of both."""
-    found = []
-    for item in diff.added:
-        if item.origin is Origin.CHANGED:
-            regression = _regression(item.finding, diff, old, new)
-            found += [regression] if regression is not None else []
-    return tuple(found)
+def regressions_of(diff: ReportDiff, old: Version, new: Version) -> tuple[Regression, ...]:
+    """Show what is new, or got worse, in code that both versions have, with the lines of both."""
+    naming = find_names(
+        *map(owners, (old.survey, new.survey)),
+        old_has=definitions(old.tree),
+        new_has=definitions(new.tree),
+    )
+    earlier = {now: before for before, now in naming.renamed.items()}
+    pairs = [
+        (item.finding, _before(item.finding, earlier))
+        for item in diff.added
+        if item.origin is Origin.CHANGED
+    ]
+    pairs += [(item.new, (item.old.file, item.old.symbol)) for item in diff.changed]
+    shown = (_regression(finding, was, old.tree, new.tree) for finding, was in pairs)
+    return tuple(item for item in shown if item is not None)
 
 
 def _regression(
-    finding: Finding, diff: ReportDiff, old: SourceTree, new: SourceTree
+    finding: Finding, was: tuple[str, str], old: SourceTree, new: SourceTree
 ) -> Regression | None:
-    file, symbol = _before(finding, diff)
+    file, symbol = was
     before, after = _method(old, file, symbol), _method(new, finding.file, finding.symbol)
     if before is None or after is None:
         return None
@@ -56,16 +67,12 @@ def _regression(
     )
 
 
-def _before(finding: Finding, diff: ReportDiff) -> tuple[str, str]:
+def _before(finding: Finding, earlier: Mapping[Owner, Owner]) -> tuple[str, str]:
     """The file and the symbol that a finding's method had in the old version."""
-    name, dot, method = finding.symbol.partition(".")
-    for entry in diff.entries:
-        if entry.file == finding.file and entry.entry.partition(".")[0] == name:
-            if entry.change == "moved":
-                return entry.was, finding.symbol
-            if entry.change == "renamed":
-                return finding.file, f"{entry.was.partition('.')[0]}{dot}{method}"
-    return finding.file, finding.symbol
+    owner = owner_of(finding.file, finding.symbol)
+    was = earlier.get(owner, owner)
+    _, dot, method = finding.symbol.partition(".")
+    return was.file, f"{was.name}{dot}{method}"
 
 
 def _method(tree: SourceTree, file: str, symbol: str) -> _Side | None:

@@ -9,7 +9,7 @@ from pathaudit.bump import Alone, Couple, Missing, PinComparison, Target
 from pathaudit.bump.places import regressions_of
 from pathaudit.bump.settling import shown
 from pathaudit.diff import Version, compare
-from pathaudit.errors import PathAuditError, SourceError, StoreError
+from pathaudit.errors import PathAuditError, SourceError, StoreError, UsageError
 from pathaudit.results import Finding, Severity, fails
 from pathaudit.results.bumps import Arrival, Comparison, Pin, Unfetched, pin_place
 from pathaudit.results.versions import ReportDiff, fails_newly
@@ -54,8 +54,7 @@ def audit_versions(
 ) -> Outcome:
     """Audit and compare the versions that a change of pins brings.
 
-    What cannot be opened is told as not fetched; a tree in which there is nothing to audit raises
-    as ``audit`` does.
+    What cannot be opened, and a tree in which there is nothing to audit, is told as not fetched.
     """
     audits = _Audits(rules, open_tree, means, judging)
     told: list[Comparison | Arrival | Unfetched] = [_missing(item) for item in found.missing]
@@ -98,7 +97,8 @@ class _Audits:
             pins=places,
             fails=self._judging.of_diff(diff),
             diff=diff,
-            regressions=regressions_of(diff, old.tree, new.tree),
+            regressions=regressions_of(diff, old, new),
+            inert=_newly_inert(old, new),
         )
 
     def scan(self, alone: Alone) -> Arrival | Unfetched:
@@ -124,9 +124,15 @@ class _Audits:
     def _judged(self, target: Target) -> Version | PathAuditError:
         try:
             tree = self._open(target)
-        except (SourceError, StoreError) as error:
+            return Version(tree, survey(tree, self._rules, means=self._means))
+        except (SourceError, StoreError, UsageError) as error:
             return error
-        return Version(tree, survey(tree, self._rules, means=self._means))
+
+
+def _newly_inert(old: Version, new: Version) -> tuple[str, ...]:
+    """The rules that have nothing to look at any more: what they rely on is gone."""
+    before = old.survey.report.inert
+    return tuple(rule for rule in new.survey.report.inert if rule not in before)
 
 
 def _missing(item: Missing) -> Unfetched:

@@ -225,7 +225,8 @@ def _fails(report: "BumpReport", fail_on: FailOn, strict: bool) -> bool:
 
     if fail_on == "never":
         return False
-    if strict and (report.unfetched or report.gaps):
+    inert = any(item.inert for item in report.comparisons)
+    if strict and (report.unfetched or report.gaps or inert):
         return True
     return brings_failure(report)
 

@@ -16,6 +16,7 @@ from pathaudit.reporters.bumps import (
     aim_text,
     dedented,
     errors_text,
+    inert_text,
     is_gap,
     remarks_of,
     sign_of,
@@ -38,7 +39,7 @@ from pathaudit.results.bumps import (
     Regression,
     pin_place,
 )
-from pathaudit.results.versions import Added, Origin
+from pathaudit.results.versions import Origin
 
 MARKER = "<!-- pathaudit-bump -->"  # by which a comment is found again and replaced
 _RESERVE = 300  # for what is said of the rest
@@ -148,6 +149,11 @@ def _warnings(report: BumpReport) -> Iterator[str]:
             tree = f"{_code(missing.tree)} " if tree_said(missing) else ""
             yield f"> - {tree}for {_codes(missing.pins)}: {_reason(missing.reason)}"
         yield ""
+    for pair in report.comparisons:
+        if pair.inert:
+            yield "> [!CAUTION]"
+            yield f"> **{escaped(inert_text(pair))}** {_codes(pair.inert)}"
+            yield ""
     for item in report.disagreements:
         yield "> [!WARNING]"
         yield f"> **Pins that disagree {item.when} the change:**"
@@ -193,45 +199,49 @@ def _parts(report: BumpReport) -> Iterator[_Part]:
 
 def _worse(item: Comparison) -> Iterator[_Part]:
     """What got worse in known code, with the lines of both versions; those that fail come first."""
-    known = {x.fingerprint: x for x in item.regressions}
-    groups: dict[tuple[str, ...], list[Added]] = {}
-    for added in item.diff.added:
-        finding = added.finding
-        if added.origin is Origin.CHANGED and finding.fingerprint in known:
-            key = (finding.rule, finding.symbol, finding.message, word_of(finding))
-            groups.setdefault(key, []).append(added)
-    ordered = sorted(groups.values(), key=lambda group: not _fails(group))
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in _in_known_code(item):
+        key = (finding.rule, finding.symbol, finding.message, word_of(finding))
+        groups.setdefault(key, []).append(finding)
+    ordered = sorted(groups.values(), key=lambda group: not _fails(group[0]))
     if ordered:
         old, new = _version(item)
         yield _Part("a heading", (f"#### Worse in {new} than in {old}", ""))
     for group in ordered:
-        yield _Part("a finding", tuple(_group(group, known, item, folded=not _fails(group))))
+        yield _Part("a finding", tuple(_group(group, item, folded=not _fails(group[0]))))
 
 
-def _fails(group: Sequence[Added]) -> bool:
-    return fails(group[0].finding, Severity.ERROR, strict=True)
+def _in_known_code(item: Comparison) -> Iterator[Finding]:
+    yield from (x.finding for x in item.diff.added if x.origin is Origin.CHANGED)
+    yield from (x.new for x in item.diff.changed if _fails(x.new) and not _fails(x.old))
 
 
-def _group(
-    group: Sequence[Added], known: dict[str, Regression], item: Comparison, *, folded: bool
-) -> Iterator[str]:
+def _fails(finding: Finding) -> bool:
+    return fails(finding, Severity.ERROR, strict=True)
+
+
+def _group(group: Sequence[Finding], item: Comparison, *, folded: bool) -> Iterator[str]:
     """Findings of one method with one message."""
-    first = group[0].finding
+    first = group[0]
     old, new = _version(item)
     if folded:
-        what = in_html(first.message)
-        yield f"<details><summary>{word_of(first)} [{in_html(first.rule)}]: {what}</summary>"
+        what = f"{word_of(first)} [{first.rule}] in {first.symbol}: {first.message}"
+        yield f"<details><summary>{in_html(what)}</summary>"
         yield ""
     title = f"{code(first.rule)} in {code(first.symbol)}"
     yield f"**{word_of(first)}** {title}: {escaped(first.message)}"
     yield ""
-    for added in group:
-        regression = known[added.finding.fingerprint]
-        was = code(f"{regression.old_file}:{regression.old_line}")
-        place = code(f"{added.finding.file}:{added.finding.line}")
-        yield f"{old} {was} → {new} {place}{unchanged_text(regression)}"
-        yield ""
-        yield from _code_block(regression)
+    known = {x.fingerprint: x for x in item.regressions}
+    for finding in group:
+        regression = known.get(finding.fingerprint)
+        place = code(f"{finding.file}:{finding.line}")
+        if regression is None:
+            yield f"{new} {place}"
+        else:
+            was = code(f"{regression.old_file}:{regression.old_line}")
+            yield f"{old} {was} → {new} {place}{unchanged_text(regression)}"
+            yield ""
+            yield from _code_block(regression)
         yield ""
     yield from _prose(first)
     if folded:
@@ -241,7 +251,7 @@ def _group(
 
 def _prose(finding: Finding) -> Iterator[str]:
     served = f" Served as {_codes(finding.entries)}." if finding.entries else ""
-    effect = f" {escaped(finding.effect)}." if finding.effect else ""
+    effect = f" Effect: {escaped(finding.effect).rstrip('.')}." if finding.effect else ""
     yield f"{with_code(_folded(finding.fix))}{effect}{served}"
     yield ""
 

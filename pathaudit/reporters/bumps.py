@@ -157,8 +157,17 @@ def _comparison(item: Comparison, page: Page) -> Iterator[Line]:
     title = f"{visible(item.old)} -> {visible(item.new)}"
     yield from hanging((("bold", title), ("", " for ")), listed(item.pins), 2, page)
     yield ()
+    if item.inert:
+        yield from hanging((("error", inert_text(item)), ("", " ")), listed(item.inert), 2, page)
+        yield ()
     yield from lines_of(_ordered(item.diff), page, None, beside=beside, said=True)
     yield ()
+
+
+def inert_text(item: Comparison) -> str:
+    """What to say of rules that have nothing to look at any more."""
+    new = visible(item.diff.new.version or item.new)
+    return f"What these rules rely on is gone from {new}:"
 
 
 def _beside(item: Regression, old: str, new: str, page: Page) -> Iterator[Line]:

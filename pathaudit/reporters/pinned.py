@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from pathaudit.reporters.bumps import tree_said
+from pathaudit.reporters.bumps import inert_text, tree_said
 from pathaudit.results import Finding, Gap, Report, Severity, Source, Summary, Verdict
 from pathaudit.results.bumps import Arrival, BumpReport, Comparison, Disagreement, pin_place
 
@@ -100,6 +100,9 @@ def _gaps(report: BumpReport) -> Iterator[Gap]:
     for item in report.unfetched:
         tree = tree_said(item)
         yield _gap(item.pins[0], f"not audited: {tree}{item.reason}")
+    for pair in report.comparisons:
+        if pair.inert:
+            yield _gap(pair.pins[0], f"{inert_text(pair)} {', '.join(pair.inert)}")
     known = {item.reason for item in report.unfetched}
     for arrival in report.arrivals:
         if not arrival.fails and arrival.reason not in known:

@@ -49,9 +49,9 @@ _NOTES = {
     "call": "A call could not be looked up.",
     "profile": "Something that is known of the framework is not in this tree.",
     "feature": "A feature is switched on in an object of no known class.",
-    "pin": "A version that a pin names could not be had, or pins disagree.",
     _UNUSED: "An entry of the baseline no longer occurs.",
     _CUT: "There are more findings than a file may have.",
+    "pin": "A version that a pin names could not be had, or pins disagree.",
 }
 
 

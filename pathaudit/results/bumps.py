@@ -93,7 +93,7 @@ class ComparedLine(Struct, frozen=True):
 
 
 class Regression(Struct, frozen=True, kw_only=True):
-    """A finding that is new in code that both versions have, with the lines of both around it.
+    """A finding that is new or changed in code of both versions, with the lines of both around it.
 
     It belongs to the finding of the comparison with this fingerprint. ``old_file`` and ``old_line``
     are the place in the old version; ``changed`` tells whether the method itself differs at all.
@@ -110,6 +110,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     """What changes from one version of the framework to another; ``pins`` are ``file:line``.
 
     ``fails``: the new version has what fails a scan and did not fail one of the old version.
+    ``inert`` are the rules that had something to look at in the old version, and have nothing now.
     """
 
     old: str
@@ -118,6 +119,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     fails: bool
     diff: ReportDiff
     regressions: tuple[Regression, ...]
+    inert: tuple[str, ...] = ()
 
 
 class Arrival(Struct, frozen=True, kw_only=True):
@@ -134,7 +136,7 @@ class Arrival(Struct, frozen=True, kw_only=True):
 
 
 class Unfetched(Struct, frozen=True, kw_only=True):
-    """A version that could not be had, and so was not audited; ``pins`` are ``file:line``."""
+    """A version that could not be had or audited; ``pins`` are ``file:line``."""
 
     tree: str
     pins: tuple[str, ...]

@@ -25,6 +25,7 @@ __all__ = ["PinsRead", "Sought", "read_pins"]
 
 MAX_FILES = 5000
 MAX_PINS = 200  # of one file
+MAX_ALL = 1000
 _LONGEST = 200  # characters of what is told of a file that cannot be read
 
 Reader = Callable[[bytes, str, Sought], Iterator[Pin | Gap]]
@@ -94,12 +95,17 @@ def read_pins(files: RepositoryFiles, sought: Sought) -> PinsRead:
             plain.append((path, "constraint" if _is_one(path, _CONSTRAINTS) else "requirement"))
     found += _read_requirements(files, plain, sought)
     found += [_submodule(module) for module in _modules(files, sought)]
-    pins = {pin: None for pin in found if isinstance(pin, Pin)}
-    gaps = {gap: None for gap in found if isinstance(gap, Gap)}
-    return PinsRead(
-        tuple(sorted(pins, key=lambda pin: (pin.file, pin.line, pin.part))),
-        tuple(sorted(gaps, key=lambda gap: (gap.file, gap.line, gap.message))),
-    )
+    pins = sorted(dict.fromkeys(item for item in found if isinstance(item, Pin)), key=_place)
+    if len(pins) > MAX_ALL:
+        message = f"only {MAX_ALL:,} of {len(pins):,} pins are looked at"
+        found.append(Gap(kind="budget", file=pins[MAX_ALL].file, line=0, message=message))
+    gaps = {gap for gap in found if isinstance(gap, Gap)}
+    ordered = sorted(gaps, key=lambda gap: (gap.file, gap.line, gap.message))
+    return PinsRead(tuple(pins[:MAX_ALL]), tuple(ordered))
+
+
+def _place(pin: Pin) -> tuple[str, int, str]:
+    return (pin.file, pin.line, pin.part)
 
 
 def _matters(path: str) -> bool:
