@@ -8,12 +8,28 @@ import msgspec
 from pathaudit.decisions import GatesReport
 from pathaudit.results import GraphView, Report
 from pathaudit.results.bumps import BumpReport
+from pathaudit.results.hooks import HooksReport
 from pathaudit.results.live import LiveReport
 from pathaudit.results.matrices import Matrix
+from pathaudit.results.patches import KeptPatches, PatchesReport
+from pathaudit.results.reaches import ReachReport
+from pathaudit.results.settings import SettingsReport
 from pathaudit.results.versions import History, ReportDiff
 
 Answer: TypeAlias = (
-    Report | GraphView | ReportDiff | History | GatesReport | LiveReport | BumpReport | Matrix
+    Report
+    | GraphView
+    | ReportDiff
+    | History
+    | GatesReport
+    | LiveReport
+    | BumpReport
+    | ReachReport
+    | HooksReport
+    | Matrix
+    | PatchesReport
+    | KeptPatches
+    | SettingsReport
 )
 
 _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")
