@@ -15,7 +15,7 @@ from pathaudit.errors import UsageError
 from pathaudit.hints import did_you_mean
 from pathaudit.index import FunctionRef
 from pathaudit.reach.absence import explain_absence
-from pathaudit.reach.judging import JUDGED, LED, Asked, Entrance, Judged
+from pathaudit.reach.judging import CALLED, JUDGED, LED, Asked, Entrance, Judged
 from pathaudit.reach.mentions import mentioning
 from pathaudit.reach.spots import Part
 from pathaudit.reach.targets import MOST_PARTS, find_parts, parts_at
@@ -69,13 +69,10 @@ def _entrances(work: Work, entry: str | None) -> tuple[Entrance, ...]:
     if entry is not None and entry not in names:
         hint = did_you_mean(entry, names, f"{len(names)} classes are served")
         raise UsageError(f"{work.tree.label} serves no class {entry!r}", hint)
-    methods = work.profile.entries.methods
+    asked = [ref for ref in served if entry in (None, ref.name)]
+    methods = work.run(CALLED, asked)
     return tuple(
-        Entrance(ref, method)
-        for ref in served
-        if entry in (None, ref.name)
-        for method in methods
-        if work.index.modules.method(ref, method) is not None
+        Entrance(x, name) for x, names in zip(asked, methods, strict=True) for name in names
     )
 
 

@@ -54,8 +54,8 @@ def _replaced(index: Index, ref: FunctionRef, reached: Collection[FunctionRef]) 
         return ""
     base = ClassRef(ref.file, owner)
     for other in sorted(reached):
-        cls = index.modules.owner(other)
-        if cls is None or cls == base or not other.qualname.endswith(f".{name}"):
+        cls = index.modules.owner(other) if other.qualname.endswith(f".{name}") else None
+        if cls is None or cls == base:
             continue
         if base in index.modules.mro(cls):
             function = index.modules.function(other)
@@ -70,10 +70,11 @@ def _loose_uses(
     """The places in functions that run where something of this name is called, or ``read``."""
     end = r"\b" if read else r"\("
     use = re.compile(rf"(?<!super\(\))\.{re.escape(name)}{end}")
-    files = index.tree.find(f".{name}".encode(), sorted({ref.file for ref in reached}))
+    files = set(index.tree.find(f".{name}".encode(), sorted({ref.file for ref in reached})))
     for ref in sorted(reached):
-        outline, function = index.modules.outline(ref.file), index.modules.function(ref)
-        if ref.file not in files or outline is None or function is None:
+        outline = index.modules.outline(ref.file) if ref.file in files else None
+        function = index.modules.function(ref) if outline is not None else None
+        if outline is None or function is None:
             continue
         for number in range(function.line, function.last):
             if use.search(outline.lines[number]):

@@ -38,6 +38,12 @@ class Judged(Struct, frozen=True):
     chain: tuple[Hop, ...]
 
 
+def _called(index: Index, _: AnyRule | None, cls: ClassRef) -> tuple[str, ...]:
+    """The methods of a served class that the framework calls."""
+    methods = index.profile.entries.methods
+    return tuple(name for name in methods if index.modules.method(cls, name) is not None)
+
+
 def _lead(index: Index, _: AnyRule | None, entrance: Entrance) -> tuple[FunctionRef, ...]:
     """All functions that a method of a served class may lead to."""
     found = index.modules.method(entrance.cls, entrance.method)
@@ -121,6 +127,9 @@ def _hops(index: Index, came: dict[Called, Called | None], last: Called) -> tupl
     return tuple(reversed(found))
 
 
+CALLED: Stage[ClassRef, tuple[str, ...]] = Stage(
+    "reach-called", _called, ClassRef, tuple[str, ...], lambda item: item.file
+)
 LED: Stage[Entrance, tuple[FunctionRef, ...]] = Stage(
     "reach-led", _lead, Entrance, tuple[FunctionRef, ...], lambda item: item.cls.file
 )
