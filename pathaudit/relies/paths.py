@@ -35,14 +35,12 @@ def find_ways(
     index = work.index
     entrances = tuple(_entrances(index, file)) if index.is_model(file) else ()
     outer = {line for name in symbols for line in _outer_lines(index, file, name, lines)}
-    found = [x for x in parts_at(index, file, outer) if x.spots and x.symbol]
-    parts = found[:_MOST] if entrances else []
-    targets = tuple(part.spots for part in parts)
-    judged = work.run(JUDGED, [Asked(item, targets) for item in entrances] if parts else [])
-    names = [f"{item.cls.name}.{item.method}" for item in entrances]
-    for at, part in enumerate(parts):
-        told = ((name, answers[at]) for name, answers in zip(names, judged, strict=True))
-        yield Way(part, tuple(told))
+    parts = [x for x in parts_at(index, file, outer) if x.spots and x.symbol] if entrances else []
+    for part in parts[:_MOST]:
+        asked = [Asked(item, (part.spots,)) for item in entrances]
+        judged = [answer for (answer,) in work.run(JUDGED, asked)]
+        names = (f"{item.cls.name}.{item.method}" for item in entrances)
+        yield Way(part, tuple(zip(names, judged, strict=True)))
 
 
 def _entrances(index: Index, file: str) -> Iterator[Entrance]:

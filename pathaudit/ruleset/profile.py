@@ -276,11 +276,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
             name: (*self.assumptions.get(name, ()), *found)
             for name, found in more.assumptions.items()
         }
-        return replace(
-            self,
-            events={**self.events, **events},
-            assumptions={**self.assumptions, **assumptions},
-        )
+        merged = {**self.assumptions, **assumptions}
+        return replace(self, events={**self.events, **events}, assumptions=merged)
 
 
 class Additions(Struct, frozen=True, forbid_unknown_fields=True):
