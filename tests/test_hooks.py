@@ -134,6 +134,7 @@ BODIES = {
     "weight = self.inner.weight\nreturn x @ weight": NO,
     "if self.inner.weight is not None:\n    return self.inner(x)": CALLED,
     "return self.inner(x.to(self.inner.weight.dtype))": CALLED,
+    "w = self.inner.weight\nif w.dtype == 1:\n    return self.inner(x)": CALLED,
     "weigh(self.inner)\nreturn self.inner(x)": CALLED,
     "return self.inner.quant_method.apply(self.inner, x)": NO,
     # what cannot be followed
@@ -388,6 +389,14 @@ def test_a_recipe_is_shown_with_its_lines(example: HooksReport) -> None:
     assert recipe.layers == "[first_k_dense_replace, end_layer)"
 
 
+def test_operations_are_followed(example: HooksReport) -> None:
+    places = cell(example, "model.layers.*.mlp.gate", "two-batch-overlap").places
+    assert [(x.how, x.line, x.within) for x in places] == [
+        ("called", 17, "ProbedMoE.forward"),
+        ("called", 20, "ProbedMoE.op_gate"),
+    ]
+
+
 def test_nothing_passes_a_replayed_graph(example: HooksReport) -> None:
     found = cell(example, "model.layers.*", "cuda-graph")
     assert (found.registered, found.patched, found.around) == ("no", "no", "no")
@@ -446,6 +455,53 @@ def test_mistakes(module: str, entry: str | None, message: str, hint: str) -> No
     with pytest.raises(UsageError, match=message) as raised:
         hooks_of(tree, shipped_rules(), module, entry=entry)
     assert hint in (raised.value.hint or "")
+
+
+NO_FORWARD = "from torch import nn\n\n\nclass N(nn.Module):\n    pass\n\n\nEntryClass = N\n"
+
+
+KEPT = """
+from torch import nn
+
+
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+class M(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.inner = Inner()
+        self.forward = self.inner.forward
+
+
+EntryClass = M
+"""
+
+
+def test_a_forward_that_is_kept() -> None:
+    report = hooks_of(from_text({"sglang/srt/models/m.py": KEPT}, version="1"), shipped_rules())
+    assert cell(report, "inner").answer == PATCH
+    assert [x.line for x in cell(report, "inner").places] == [18]
+    assert cell(report, "inner.linear").answer == CALLED
+
+
+def test_a_class_without_a_forward_is_a_gap() -> None:
+    files = {
+        "sglang/srt/models/m.py": MODEL.format(body="        return self.inner(x)"),
+        "sglang/srt/models/n.py": NO_FORWARD,
+    }
+    tree = from_text(files, version="1")
+    report = hooks_of(tree, shipped_rules())
+    assert [group.entries for group in report.groups] == [("M",)]
+    assert [(gap.file, gap.line) for gap in report.gaps] == [("sglang/srt/models/n.py", 4)]
+    with pytest.raises(UsageError, match="the forward of N was not found"):
+        hooks_of(tree, shipped_rules(), entry="N")
 
 
 # ---- releases ---------------------------------------------------------------------------------

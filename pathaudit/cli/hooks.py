@@ -40,7 +40,7 @@ MANUAL = Manual(
         ("pathaudit hooks DeepseekV2DecoderLayer", "a class, wherever it is"),
         ("pathaudit hooks 'model.layers.*.mlp' --entry Qwen3MoeForCausalLM", ""),
         ("pathaudit hooks lm_head --tree ~/src/sglang", ""),
-        ("pathaudit hooks models/nemotron_h.py:565", "what is constructed there"),
+        ("pathaudit hooks models/nemotron_h.py:577", "what is constructed there"),
         ("pathaudit hooks --entry NemotronHForCausalLM --verbose", ""),
     ),
     variables=VARIABLES,

@@ -1,6 +1,6 @@
 """Where registered hooks, a patched forward or a context manager fire, and where they do not."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from pathaudit import __version__
 from pathaudit.check.subjects import find_entries
@@ -10,7 +10,7 @@ from pathaudit.hooks.answer import answer_of, names_in, subject_of
 from pathaudit.hooks.request import Request, read_request
 from pathaudit.hooks.served import SERVED, Served
 from pathaudit.index import ClassRef
-from pathaudit.index.imports import lead_to
+from pathaudit.index.imports import Imports
 from pathaudit.results import Source
 from pathaudit.results.hooks import HookGroup, HooksReport
 from pathaudit.work import Work
@@ -34,6 +34,7 @@ def find_hooks(work: Work, *, entry: str | None = None, module: str = "") -> Hoo
         raise _nothing(work, module, entry, found.values())
     label = Source(label=work.tree.label, version=work.tree.version)
     told = set(names_in(groups))
+    silent = (x for item in found.values() if not item.variants for x in item.gaps)
     gaps = (x for ref, item in found.items() if ref.name in told for x in item.gaps)
     return HooksReport(
         tool=f"pathaudit {__version__}",
@@ -42,7 +43,7 @@ def find_hooks(work: Work, *, entry: str | None = None, module: str = "") -> Hoo
         request=module,
         groups=groups,
         void=tuple(_void(work)),
-        gaps=tuple(sorted({*gaps}, key=lambda x: (x.file, x.line, x.message))),
+        gaps=tuple(sorted({*gaps, *silent}, key=lambda x: (x.file, x.line, x.message))),
     )
 
 
@@ -72,7 +73,8 @@ def _leading(work: Work, served: list[ClassRef], request: Request) -> list[Class
         return served
     if not homes:
         return served
-    leading = lead_to(work.tree, sorted({ref.file for ref in served}), frozenset(homes))
+    files = sorted({ref.file for ref in served})
+    leading = Imports(work.tree).lead_to(files, frozenset(homes))
     found = [ref for ref in served if ref.file in leading]
     return found or served
 
@@ -100,8 +102,11 @@ def _grouped(found: dict[ClassRef, Served], request: Request) -> tuple[HookGroup
     return tuple(sorted(made, key=lambda group: (group.file, group.line)))
 
 
-def _nothing(work: Work, module: str, entry: str | None, found: Iterable[Served]) -> UsageError:
+def _nothing(work: Work, module: str, entry: str | None, found: Collection[Served]) -> UsageError:
     """No module is meant: what it may have been."""
+    silent = [x.message for item in found if not item.variants for x in item.gaps]
+    if entry and silent:
+        return UsageError(silent[0], hint="its class, or what it derives from, is not read here")
     known: Sequence[str] = sorted(
         {name for item in found for x in item.modules for name in (x.path, x.name) if name}
     )

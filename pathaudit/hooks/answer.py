@@ -24,7 +24,7 @@ def answer_of(subject: str, groups: Sequence[HookGroup]) -> str:
     """What becomes of hooks on what was asked about, variant by variant."""
     variants: dict[str, HookVariant] = {}
     cells: dict[str, list[HookCell]] = {}
-    for group in groups:
+    for group in sorted(groups, key=lambda x: -len(x.variants)):
         variants.update({x.name: x for x in group.variants})
         for module in group.modules:
             for cell in module.cells:
@@ -56,7 +56,7 @@ def _clause(variant: HookVariant, cells: Sequence[HookCell]) -> str:
         return f"on {title} {told}"
     match next(iter(answers), NOT_RUN):
         case "no":
-            return f"nothing fires on the {_hyphened(title)} path{_how(cells)}"
+            return _nothing(title, cells)
         case "partly":
             return _partly(title, cells)
         case "patch only":
@@ -73,29 +73,35 @@ def _clause(variant: HookVariant, cells: Sequence[HookCell]) -> str:
             return f"not known on {title}"
 
 
-def _how(cells: Sequence[HookCell]) -> str:
-    places = [x for cell in cells for x in cell.places]
-    recipes = [x for x in places if x.how == RECIPE]
-    return _recipe(recipes) if recipes else ""
-
-
-def _recipe(places: Sequence[HookPlace]) -> str:
-    """Which layers run by a recipe, and where it stands."""
-    layers = sorted({x.layers for x in places} - {""})
-    which = f"layers {' or '.join(layers)} run" if layers else "it runs"
-    first = places[0]
-    return f", where {which} as {first.text} ({first.file}:{first.line})"
+def _nothing(title: str, cells: Sequence[HookCell]) -> str:
+    recipes = _recipes(cells)
+    if recipes:
+        return f"nothing fires on the {_hyphened(title)} path{_recipe(recipes)}"
+    return f"nothing fires on {title}"
 
 
 def _partly(title: str, cells: Sequence[HookCell]) -> str:
     """Some layers run by a recipe, others are called; or some arms pass the call by."""
-    places = [x for cell in cells for x in cell.places]
-    recipes = [x for x in places if x.how == RECIPE]
+    recipes = _recipes(cells)
     if not recipes:
         return f"fire in part on {title}"
+    places = [x for cell in cells for x in cell.places]
     called = sorted({x.layers for x in places if x.how == CALLED} - {""})
     rest = f"; layers {' or '.join(called)} are called there, and they fire" if called else ""
     return f"nothing fires on the {_hyphened(title)} path{_recipe(recipes)}{rest}"
+
+
+def _recipes(cells: Sequence[HookCell]) -> list[HookPlace]:
+    """The recipes that run whole layers."""
+    places = [x for cell in cells for x in cell.places]
+    return [x for x in places if x.how == RECIPE and x.layers]
+
+
+def _recipe(places: Sequence[HookPlace]) -> str:
+    """Which layers run by a recipe, and where it stands."""
+    layers = " or ".join(sorted({x.layers for x in places}))
+    first = places[0]
+    return f", where layers {layers} run as {first.text} ({first.file}:{first.line})"
 
 
 def _hyphened(title: str) -> str:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathaudit.check.invokes_calls import CALL, runs_a_part
 from pathaudit.hooks.events import CALLED, FORWARD, FUSED, HANDED, METHOD, RECIPE
 from pathaudit.hooks.objects import INIT
-from pathaudit.hooks.recipes import Ran, run_recipe
+from pathaudit.hooks.recipes import Ran, operations_text, run_recipe
 from pathaudit.hooks.values import (
     ClassValue,
     Closure,
@@ -18,6 +18,7 @@ from pathaudit.hooks.values import (
     Thing,
     Value,
     Values,
+    layers_in,
 )
 from pathaudit.hooks.walk import Here, Walk
 from pathaudit.index import ClassRef
@@ -139,28 +140,27 @@ class Walker(Walk):
                 thing = value.receiver if self.how(value.receiver, value) else value
             if isinstance(thing, Thing) and thing.path.removesuffix(".*") in stacks:
                 return thing.path.endswith(".*")
-        return any(value.path in stacks for _, value in self._stacks_given(node, here))
+        return any(path in stacks for path in self._stacks_given(node, here))
 
-    def _stacks_given(self, node: ast.Call, here: Here) -> Iterator[tuple[int | str, Stack]]:
-        given: list[tuple[int | str, ast.expr]] = [*enumerate(node.args)]
-        given += [(item.arg, item.value) for item in node.keywords if item.arg]
-        for key, value in given:
-            if isinstance(value, ast.Name | ast.Attribute | ast.Subscript):
+    def _stacks_given(self, node: ast.Call, here: Here) -> Iterator[str]:
+        """The paths of the stacks that a call is given, or layers of, in a list."""
+        for value in (*node.args, *(item.value for item in node.keywords)):
+            if isinstance(value, ast.Name | ast.Attribute | ast.Subscript | ast.ListComp):
                 for found in self.objects.evaluate(value, here.frame):
-                    if isinstance(found, Stack):
-                        yield key, found
+                    yield from (x.path.removesuffix(".*") for x in layers_in(found))
 
     def _picked_recipes(self, function: Function, node: ast.Call, here: Here, layers: str) -> bool:
         """Follow the recipes by which a function runs the layers that it is given."""
+        if not any(True for _ in self._stacks_given(node, here)):
+            return False
         frame = self.objects.called_frame(function, node, here.frame)
         if frame is None:
             return False
         ran: list[Ran] = []
         for name, values in frame.names.items():
-            for stack in (x for x in values if isinstance(x, Stack)):
-                layered = (x for x in stack.elements if isinstance(x, Thing))
-                found = [run_recipe(self.objects, function.ref, name, x) for x in layered]
-                ran += [item for item in found if item is not None]
+            for layer in dict.fromkeys(x for value in values for x in layers_in(value)):
+                found = run_recipe(self.objects, function.ref, name, layer)
+                ran += [found] if found is not None else []
         self._run(ran, node, here, layers)
         return bool(ran)
 
@@ -175,11 +175,18 @@ class Walker(Walk):
 
     def listed(self, items: list[ast.expr], here: Here) -> None:
         """Methods of modules in a list: something runs them later."""
+        found: dict[Thing, list[ast.Attribute]] = {}
         for item in items:
-            for value in self.objects.evaluate(item, here.frame):
-                if isinstance(value, Function) and value.receiver is not None:
-                    self.emit(value.receiver, RECIPE, item, here)
-                    self._kept(value)
+            if isinstance(item, ast.Attribute):
+                for value in self.objects.evaluate(item, here.frame):
+                    if isinstance(value, Function) and value.receiver is not None:
+                        found.setdefault(value.receiver, []).append(item)
+                        self._kept(value)
+        for thing, nodes in found.items():
+            first, last = nodes[0], nodes[-1]
+            whole = ast.copy_location(ast.Name(operations_text(nodes)), first)
+            whole.end_lineno = last.end_lineno
+            self.emit(thing, RECIPE, whole, here)
 
     def read(self, node: ast.Attribute, here: Here) -> None:
         """A weight of another module is read, to compute with it."""

@@ -3,7 +3,7 @@
 import ast
 
 from pathaudit.hooks.evaluate import Evaluator
-from pathaudit.hooks.values import Constant, Frame
+from pathaudit.hooks.values import Constant, Frame, Function
 from pathaudit.ruleset import Profile, text_pattern
 
 CHAIN = 4  # locals that are looked through
@@ -62,7 +62,20 @@ class Decider:
             assigned = frame.locals.get(test.id, [])
             if len(assigned) == 1 and assigned[0].position is None:
                 return self.decide(assigned[0].value, frame, depth + 1)
+        if isinstance(test, ast.Call) and depth < CHAIN:
+            return self._returned(test, frame, depth + 1)
         return None
+
+    def _returned(self, call: ast.Call, frame: Frame, depth: int) -> bool | None:
+        """What a function that is one expression, after all, returns."""
+        callees = self._evaluator.evaluate(call.func, frame)
+        if len(callees) != 1 or not isinstance(callees[0], Function):
+            return None
+        inner = self._evaluator.called_frame(callees[0], call, frame)
+        results = self._evaluator.results(inner.node) if inner is not None else ()
+        if inner is None or len(results) != 1:
+            return None
+        return self.decide(results[0], inner, depth)
 
     def _compared(
         self, left: ast.expr, operator: ast.cmpop, right: Constant, frame: Frame

@@ -298,11 +298,11 @@ class Evaluator(Names):
             self._cut = True
             return NOTHING
         self._calls += 1
-        found = union(self.evaluate(x, inner, hint) for x in self._results(inner.node))
+        found = union(self.evaluate(x, inner, hint) for x in self.results(inner.node))
         self._calls -= 1
         return found
 
-    def _results(self, node: ast.AST) -> tuple[ast.expr, ...]:
+    def results(self, node: ast.AST) -> tuple[ast.expr, ...]:
         """What a function returns, in any place."""
         if isinstance(node, ast.Lambda):
             return (node.body,)

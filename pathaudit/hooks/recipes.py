@@ -65,10 +65,13 @@ def _events(objects: Objects, listed: list[Listed], layer: Thing) -> Iterator[Ev
                 groups.setdefault((item.ref, holder), []).append(item.node)
     for (ref, holder), nodes in groups.items():
         lines = [node.lineno for node in nodes]
-        yield Event(holder, RECIPE, ref.file, min(lines), max(lines), ref.qualname, _named(nodes))
+        yield Event(
+            holder, RECIPE, ref.file, min(lines), max(lines), ref.qualname, operations_text(nodes)
+        )
 
 
-def _named(nodes: list[ast.Attribute]) -> str:
+def operations_text(nodes: list[ast.Attribute]) -> str:
+    """The names of some operations."""
     names = list(dict.fromkeys(node.attr for node in nodes))
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more

@@ -8,11 +8,11 @@ from pathaudit.check.subjects import OWNERS, Owner
 from pathaudit.hooks.calls import Walker
 from pathaudit.hooks.cells import cell_of, replaced, replayed, undecided
 from pathaudit.hooks.deciding import Assumed, Decider
-from pathaudit.hooks.events import FORWARD, Event
+from pathaudit.hooks.events import FORWARD, METHOD, Event
 from pathaudit.hooks.layers import Sites, layer_sites
 from pathaudit.hooks.objects import Objects
 from pathaudit.hooks.scopes import parameters_of
-from pathaudit.hooks.values import Module, Thing
+from pathaudit.hooks.values import Function, Module, Thing
 from pathaudit.index import ClassRef, Index
 from pathaudit.results import Gap
 from pathaudit.results.hooks import HookCell, HookModule, HookVariant
@@ -53,7 +53,7 @@ def find_served(index: Index, _: AnyRule | None, entry: ClassRef) -> Served:
     gaps: list[Gap] = []
     for variant in index.profile.hooks.variants:
         shown = _shown(index, variant)
-        if shown is None or index.modules.method(entry, variant.method) is None:
+        if shown is None or not _has(objects, root, variant.method):
             continue
         if variant.replays:
             found.append(_Found(variant, shown, found[0].events if found else {}))
@@ -65,6 +65,11 @@ def find_served(index: Index, _: AnyRule | None, entry: ClassRef) -> Served:
         else:
             found.append(item)
     outline = index.modules.class_outline(entry)
+    if not found:
+        message = f"the forward of {entry.name} was not found: nothing is said of its modules"
+        line = outline.line if outline is not None else 1
+        gaps.append(Gap(kind="call", file=entry.file, line=line, message=message))
+        modules = []
     return Served(
         entry.file,
         outline.line if outline is not None else 1,
@@ -73,6 +78,11 @@ def find_served(index: Index, _: AnyRule | None, entry: ClassRef) -> Served:
         tuple(alike),
         tuple(dict.fromkeys(gaps)),
     )
+
+
+def _has(objects: Objects, root: Thing, method: str) -> bool:
+    """Does a served class have a method, or keep one of what it holds under its name?"""
+    return any(isinstance(x, Function) for x in objects.attribute(root, method))
 
 
 def _walk(
@@ -88,7 +98,7 @@ def _walk(
             sites[cls] = (*sites.get(cls, ()), layer_sites(index, owner, variant.assume))
     decider = Decider(objects, Assumed(index.profile, variant.assume))
     walker = Walker(objects, decider, stacks, sites)
-    walker.enter_method(root, variant.method)
+    walker.enter_served(root, variant.method)
     if walker.cut:
         message = f"the code that {root.cls.name} leads to was not followed to its end"
         gaps.append(Gap(kind="budget", file=root.cls.file, line=1, message=message))
@@ -128,7 +138,8 @@ def _entered(index: Index, root: Thing, variant: Variant) -> Iterable[Event]:
         place = index.modules.find(anchor.files, anchor.text)
         if place is not None:
             text = anchor.text.removeprefix("return ").rstrip("(")
-            yield Event(root, FORWARD, place[0], place[1], place[1], "", text)
+            how = FORWARD if variant.method == index.profile.modules.call else METHOD
+            yield Event(root, how, place[0], place[1], place[1], "", text)
 
 
 def _by_module(events: Iterable[Event]) -> dict[Module, list[Event]]:

@@ -115,6 +115,18 @@ def modules_in(values: Iterable[Value]) -> list[Module]:
     return [value for value in values if isinstance(value, Thing | Foreign)]
 
 
+def layers_in(value: Value) -> list[Thing]:
+    """The layers that a stack, or a list of some, holds."""
+    match value:
+        case Stack(_, elements):
+            found = elements
+        case Several((values,)):
+            found = values
+        case _:
+            found = NOTHING
+    return [x for x in found if isinstance(x, Thing) and x.path.endswith(".*")]
+
+
 def leads_on(value: Value) -> bool:
     """May a function that is given this value run a module?"""
     match value:

@@ -12,12 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pathaudit.hooks.deciding import Decider
-from pathaudit.hooks.events import Event
+from pathaudit.hooks.events import FORWARD, Event
 from pathaudit.hooks.layers import Sites
 from pathaudit.hooks.objects import Objects
 from pathaudit.hooks.values import (
     Constant,
     Frame,
+    Function,
     Module,
     Thing,
     Value,
@@ -77,13 +78,26 @@ class Walk:
         self._active: list[Value | None] = []
         self._running: list[Value] = []
 
-    def enter_method(self, thing: Thing, name: str) -> bool:
-        """Follow a method of an object of which nothing is known that it is given."""
-        found = self.index.modules.method(thing.cls, name)
-        if found is None:
-            return False
-        self.enter(self.frame_of(thing, *found), running=thing)
-        return True
+    def enter_served(self, root: Thing, name: str) -> None:
+        """Follow a method of the served class, or of what it keeps under that name."""
+        for value in self.objects.attribute(root, name):
+            if not isinstance(value, Function) or value.receiver is None:
+                continue
+            function = self.index.modules.function(value.ref)
+            if function is not None:
+                self._kept_forward(root, name, value.receiver)
+                frame = self.frame_of(value.receiver, value.ref, function)
+                self.enter(frame, running=value.receiver)
+
+    def _kept_forward(self, root: Thing, name: str, receiver: Thing) -> None:
+        """Note a forward that the served class keeps as its own: it is not called, either."""
+        for cls in self.index.modules.mro(root.cls) if receiver != root else ():
+            outline = self.index.modules.class_outline(cls)
+            for store in outline.stores if outline is not None else ():
+                if store.name == name:
+                    where = (cls.file, store.line, store.line, f"{cls.name}.{store.method}")
+                    text = self.objects.text(store.value)
+                    self.events[Event(receiver, FORWARD, *where, text)] = None
 
     def frame_of(self, thing: Thing, ref: FunctionRef, function: FunctionOutline) -> Frame:
         owner = self.index.modules.owner(ref) or thing.cls
@@ -178,11 +192,22 @@ class Walk:
                     self.block(case.body, here)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self.block(node.body, here)
+            case ast.Assign([ast.Name(name)], ast.Attribute() as value):
+                looks = self.is_weight(value.attr) and self._only_looked_at(name, here)
+                self.expression(value, replace(here, looks=here.looks or looks))
             case ast.Assert() | ast.ClassDef() | ast.Import() | ast.ImportFrom():
                 pass
             case _:
                 self.expressions(ast.iter_child_nodes(node), here)
         return True
+
+    def _only_looked_at(self, name: str, here: Here) -> bool:
+        """Is a name that is assigned only asked for what shapes tell, and never used?"""
+        nodes = list(ast.walk(here.frame.node))
+        loads = [x for x in nodes if isinstance(x, ast.Name) and x.id == name]
+        loads = [x for x in loads if isinstance(x.ctx, ast.Load)]
+        asked = [x.value for x in nodes if isinstance(x, ast.Attribute) and self.is_shape(x.attr)]
+        return bool(loads) and all(any(x is value for value in asked) for x in loads)
 
     def _loop(self, node: ast.For | ast.AsyncFor, here: Here) -> None:
         self.expression(node.iter, here)
@@ -208,7 +233,7 @@ class Walk:
             case ast.Call():
                 self.call(node, here)
             case ast.Attribute(base, name):
-                if name not in self.hooks.shapes:
+                if not self.is_shape(name):
                     self.read(node, here)
                     self.expression(base, here)
             case ast.List(items):
@@ -236,6 +261,10 @@ class Walk:
                 for part in ast.walk(node)
             )
         return dull[node]
+
+    def is_shape(self, name: str) -> bool:
+        """Does an attribute of this name only tell something of a weight?"""
+        return name in self.hooks.shapes
 
     def is_weight(self, name: str) -> bool:
         """Is an attribute of this name something to compute with?"""

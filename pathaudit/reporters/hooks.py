@@ -148,7 +148,8 @@ def _summary(cell: HookCell) -> str:
 
 def _place(place: HookPlace, page: Page, verbose: bool) -> Iterator[Line]:
     yield from hanging((("step", "    "),), place_text_shown(place), 6, page, "step")
-    told = f"{HOWS[place.how]}: {condition_text(place.text)}"
+    text = visible(place.text) if place.how == "recipe" else condition_text(place.text)
+    told = f"{HOWS[place.how]}: {text}"
     parts: Sequence[str] = (
         told,
         f"layers {visible(place.layers)}" if place.layers else "",

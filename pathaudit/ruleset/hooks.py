@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from pathaudit.ruleset.serving import Anchored
+from pathaudit.ruleset.anchors import Anchor
 
 
 class Variant(Struct, frozen=True, forbid_unknown_fields=True):
@@ -17,7 +17,7 @@ class Variant(Struct, frozen=True, forbid_unknown_fields=True):
     short: str
     method: str
     assume: tuple[str, ...] = ()
-    anchors: tuple[Anchored, ...] = ()
+    anchors: tuple[Anchor, ...] = ()
     replays: str = ""
 
 
@@ -39,4 +39,4 @@ class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
     sequences: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
     bases: tuple[str, ...] = ()
-    callers: dict[str, tuple[Anchored, ...]] = {}
+    callers: dict[str, tuple[Anchor, ...]] = {}
