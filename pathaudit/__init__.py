@@ -7,6 +7,7 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
 
     cli
     reporters
+    bump
     graph | live
     labels
     history

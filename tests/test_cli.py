@@ -335,6 +335,7 @@ def test_a_file_that_cannot_be_read_has_no_excerpt(monkeypatch: pytest.MonkeyPat
 
 
 COMMANDS = [
+    "bump",
     "cache",
     "cache clear",
     "cache info",

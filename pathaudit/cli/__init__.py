@@ -3,6 +3,7 @@
 import click
 
 from pathaudit import __version__
+from pathaudit.cli.bump import bump
 from pathaudit.cli.cache import cache
 from pathaudit.cli.diff import diff
 from pathaudit.cli.explain import explain
@@ -42,6 +43,7 @@ def main() -> None:
 main.add_command(scan)
 main.add_command(graph)
 main.add_command(diff)
+main.add_command(bump)
 main.add_command(history)
 main.add_command(gates)
 main.add_command(live)

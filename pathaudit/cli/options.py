@@ -12,7 +12,7 @@ from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from pathaudit.ruleset import Ruleset
-    from pathaudit.sources import SourceTree
+    from pathaudit.sources import Access, SourceTree
 
 FRAMEWORK = "sglang"
 RELEASES = "releases"  # the folder beside the answers that archives are unpacked to
@@ -103,10 +103,17 @@ def open_inputs(
 
 def open_tree(target: str | None, ruleset: "Ruleset", reach: Reach = NEAR) -> "SourceTree":
     """Open a source tree, to be audited with some rules; raises as ``open_inputs``."""
-    from pathaudit.cache import cache_path
-    from pathaudit.sources import Access, open_source
+    from pathaudit.sources import open_source
 
-    access = Access(
+    return open_source(target, ruleset.profile.package, access_of(ruleset, reach))
+
+
+def access_of(ruleset: "Ruleset", reach: Reach = NEAR) -> "Access":
+    """How trees are got at, as the options say."""
+    from pathaudit.cache import cache_path
+    from pathaudit.sources import Access
+
+    return Access(
         repository=reach.repo,
         overlay=reach.overlay,
         models=ruleset.profile.model_folder,
@@ -114,7 +121,6 @@ def open_tree(target: str | None, ruleset: "Ruleset", reach: Reach = NEAR) -> "S
         offline=reach.offline,
         tell=_say_nothing if reach.quiet else _say,
     )
-    return open_source(target, ruleset.profile.package, access)
 
 
 def _say(text: str) -> None:

@@ -1,7 +1,7 @@
 """What changed between two versions, for people at a terminal."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TextIO
 
 from pathaudit.reporters.diagnostics import Block, block_lines, marked_spots
@@ -36,6 +36,11 @@ _ENDINGS = {
     Ending.UNKNOWN: "unknown now",
 }
 Row = tuple[str, str, str]
+Beside = Callable[[Finding], Iterable[Line]]
+
+
+def _nothing(_: Finding) -> Iterable[Line]:
+    return ()
 
 
 def render(
@@ -54,8 +59,13 @@ def render(
     ``verbose`` lists all of everything. ``seconds`` is the elapsed time for the summary.
     """
     page = Page(excerpts, max(width, _NARROWEST), verbose)
+    write_lines(lines_of(diff, page, seconds), out, color)
+
+
+def write_lines(lines: Iterable[Line], out: TextIO, color: bool) -> None:
+    """Write styled lines to ``out``, in colours if they are wanted."""
     encoding = out.encoding or "utf-8"
-    for line in _lines(diff, page, seconds):
+    for line in lines:
         text = "".join(paint(style, text) if color else text for style, text in line)
         out.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
@@ -70,11 +80,22 @@ def lines_wanted(diff: ReportDiff) -> Mapping[str, frozenset[int]]:
     return dict(wanted)
 
 
-def _lines(diff: ReportDiff, page: Page, seconds: float | None) -> Iterator[Line]:
-    yield from _added(diff.added, page)
+def lines_of(
+    diff: ReportDiff,
+    page: Page,
+    seconds: float | None,
+    *,
+    beside: Beside = _nothing,
+    said: bool = False,
+) -> Iterator[Line]:
+    """Yield the lines of what changed.
+
+    ``beside`` yields more below a finding shown in full; ``said``, what is fixed is told, too.
+    """
+    yield from _added(diff.added, page, beside)
     yield from _listed("Changed", [_kept(item) for item in diff.changed], page)
     yield from _listed("Can no longer be decided", [_undecided(x) for x in diff.undecided], page)
-    yield from _listed("Fixed", [_ended(item) for item in diff.fixed], page)
+    yield from _listed("Fixed", [_ended(item, said=said) for item in diff.fixed], page)
     yield from _listed("No longer there, and not fixed", [_ended(x) for x in diff.dropped], page)
     yield from _listed("Lost an event", [_loss(x) for x in unexplained(diff)], page)
     yield from _listed("Ways to run layers", [_variant(item) for item in diff.variants], page)
@@ -91,11 +112,12 @@ def _in_full(added: Iterable[Added]) -> list[Finding]:
     return [x.finding for x in added if fails(x.finding, Severity.WARNING, strict=True)][:_IN_FULL]
 
 
-def _added(added: Sequence[Added], page: Page) -> Iterator[Line]:
+def _added(added: Sequence[Added], page: Page, beside: Beside) -> Iterator[Line]:
     full = _in_full(added)
     told: frozenset[str] = frozenset()
     for finding in full:
         yield from block_lines(Block((finding,), "full"), page, told)
+        yield from beside(finding)
         yield ()
         told |= {finding.why, finding.fix}
     rest = [item for item in added if item.finding not in full]
@@ -132,8 +154,9 @@ def _undecided(item: Undecided) -> Row:
     return _place(item.file, item.line), name, "; ".join(filter(None, (text, reason)))
 
 
-def _ended(item: Ended) -> Row:
-    return _row(item.finding, _ENDINGS[item.ending], visible(item.remark))
+def _ended(item: Ended, *, said: bool = False) -> Row:
+    message = visible(item.finding.message) if said else ""
+    return _row(item.finding, _ENDINGS[item.ending], message, visible(item.remark))
 
 
 def unexplained(diff: ReportDiff) -> list[EventLoss]:

@@ -51,7 +51,7 @@ def render(report: Report, out: TextIO, *, locate: Locate = here) -> None:
     )
     where = source_name(report.source)
     last = f"pathaudit: {answer_of(report)[1]} in {where}: {extent}".replace(GLUE, " ")
-    _write(report.findings, report.gaps, last, out, locate)
+    write_annotations(report.findings, report.gaps, last, out, locate)
 
 
 def render_diff(diff: ReportDiff, out: TextIO, *, locate: Locate = here) -> None:
@@ -60,12 +60,13 @@ def render_diff(diff: ReportDiff, out: TextIO, *, locate: Locate = here) -> None
     versions = f"{source_name(diff.old)} -> {source_name(diff.new)}".replace(GLUE, " ")
     counts = diff.summary
     last = f"pathaudit: {versions}: {counts.added} added, {counts.changed} changed"
-    _write(findings, (), f"{last}, {counts.fixed} fixed", out, locate)
+    write_annotations(findings, (), f"{last}, {counts.fixed} fixed", out, locate)
 
 
-def _write(
-    findings: Iterable[Finding], gaps: Sequence[Gap], last: str, out: TextIO, locate: Locate
+def write_annotations(
+    findings: Iterable[Finding], gaps: Sequence[Gap], last: str, out: TextIO, locate: Locate = here
 ) -> None:
+    """Write findings and gaps to ``out``, then the ``last`` line, which is no command."""
     told = by_urgency(finding for finding in findings if finding.suppressed is None)
     found = [_of_finding(finding, locate) for finding in told]
     found += [_of_gap(gap, locate) for gap in gaps]

@@ -7,13 +7,22 @@ import msgspec
 
 from pathaudit.decisions import GatesReport
 from pathaudit.results import GraphView, Report
+from pathaudit.results.bumps import BumpReport
 from pathaudit.results.live import LiveReport
 from pathaudit.results.matrices import Matrix
 from pathaudit.results.reaches import ReachReport
 from pathaudit.results.versions import History, ReportDiff
 
 Answer: TypeAlias = (
-    Report | GraphView | ReportDiff | History | GatesReport | LiveReport | Matrix | ReachReport
+    Report
+    | GraphView
+    | ReportDiff
+    | History
+    | GatesReport
+    | LiveReport
+    | BumpReport
+    | Matrix
+    | ReachReport
 )
 
 _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")

@@ -51,6 +51,7 @@ _NOTES = {
     "feature": "A feature is switched on in an object of no known class.",
     _UNUSED: "An entry of the baseline no longer occurs.",
     _CUT: "There are more findings than a file may have.",
+    "pin": "A version that a pin names could not be had, or pins disagree.",
 }
 
 
@@ -65,9 +66,16 @@ class _Note(Struct, frozen=True):
 
 
 def render(
-    report: Report, out: TextIO, *, docs: Sequence[RuleDoc] = (), locate: Locate = here
+    report: Report,
+    out: TextIO,
+    *,
+    docs: Sequence[RuleDoc] = (),
+    locate: Locate = here,
+    command: str = "scan",
 ) -> None:
     """Write the report to ``out``: ASCII, and the same bytes for the same report.
+
+    Of one ``command``, the last report that was uploaded to GitHub holds there.
 
     ``docs`` are the rules that were checked, also those that found nothing. ``locate`` gives the
     path of a file of the tree from the root of the reader's repository.
@@ -78,7 +86,7 @@ def render(
     summary: dict[str, int] = msgspec.to_builtins(report.summary)
     properties = RunProperties(source=_source(report.source), summary=summary, inert=report.inert)
     telling = Telling(_indexed(rules), locate, report.baseline)
-    _write(_run("scan", report.tool, rules, report.findings, notes, telling, properties), out)
+    _write(_run(command, report.tool, rules, report.findings, notes, telling, properties), out)
 
 
 def render_diff(

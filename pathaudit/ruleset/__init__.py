@@ -1,5 +1,6 @@
 """Rules and framework profiles as data, and the loader that reads them from YAML."""
 
+from pathaudit.ruleset.anchors import Anchor
 from pathaudit.ruleset.entries import Entries
 from pathaudit.ruleset.loading import (
     PROFILE_FILE,
@@ -13,17 +14,14 @@ from pathaudit.ruleset.patterns import (
 )
 from pathaudit.ruleset.profile import (
     Additions,
-    Anchor,
     ArgumentGate,
     Assumption,
     Capability,
     Drafts,
-    Environment,
     EventPattern,
     Features,
     Gate,
     Hook,
-    ModelConfig,
     Modules,
     Pipeline,
     Placeholder,
@@ -31,8 +29,6 @@ from pathaudit.ruleset.profile import (
     Profile,
     Reductions,
     Request,
-    SettingClass,
-    Settings,
     Sharding,
     Siblings,
     StackConstructor,
@@ -64,6 +60,7 @@ from pathaudit.ruleset.rules import (
     ShapeRule,
     UsesRule,
 )
+from pathaudit.ruleset.settings import Environment, ModelConfig, SettingClass, Settings
 
 __all__ = [
     "PROFILE_FILE",

@@ -5,7 +5,8 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from pathaudit.results import Severity
-from pathaudit.ruleset.profile import Anchor, Profile
+from pathaudit.ruleset.anchors import Anchor
+from pathaudit.ruleset.profile import Profile
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):

@@ -30,6 +30,7 @@ __all__ = [
     "SourceTree",
     "Span",
     "from_text",
+    "newest_release",
     "open_files",
     "open_source",
     "split_lines",
@@ -96,6 +97,17 @@ def _open(target: str | None, package: str, access: Access) -> SourceTree:
             target, package, _keep(access), offline=access.offline, tell=access.tell
         )
     return _open_folder(find_holder(target, package), package, printable(target))
+
+
+def newest_release(specifier: str, package: str, access: Access = NEAR) -> str:
+    """Return the version of the newest release of a package that a specifier admits.
+
+    ``offline``, of those that are kept. Nothing is downloaded; SourceError if there is none.
+    """
+    from pathaudit.sources.requirement import newest_version
+
+    target = f"{package}{specifier}"
+    return newest_version(target, package, _keep(access), offline=access.offline, tell=access.tell)
 
 
 def _keep(access: Access) -> Path:

@@ -37,6 +37,23 @@ def open_requirement(
     return _from_index(requirement, package, releases, label, tell)
 
 
+def newest_version(target: str, package: str, keep: Path, *, offline: bool, tell: Tell) -> str:
+    """Return the version of the newest wheel that meets a requirement; nothing is downloaded.
+
+    ``offline``, that of the newest that is kept. SourceError, with a hint, where there is none.
+    """
+    label = printable(target)
+    requirement = _parse(target, package, label)
+    if not offline:
+        tell(f"asking the package index for {label}")
+        return str(find_wheel(requirement, label).version)
+    releases = Releases(keep)
+    known = sorted(requirement.specifier.filter(releases.versions(requirement.name)))
+    if not known:
+        raise _not_kept(requirement, releases, label)
+    return str(known[-1])
+
+
 def _parse(target: str, package: str, label: str) -> Requirement:
     """Return the requirement that a person wrote."""
     try:
