@@ -5,19 +5,22 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 import click
 
+from pathaudit.cli.manual import FILES, VARIABLES, Command, Manual, documented
 from pathaudit.cli.options import (
     Reach,
     color_option,
-    load_rules,
+    load_all_rules,
     means_options,
     open_tree,
     output_option,
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.settings import settings_options
 from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathaudit.config import Kept
     from pathaudit.results.reaches import ReachReport
     from pathaudit.ruleset import Ruleset
     from pathaudit.sources import SourceTree
@@ -25,20 +28,36 @@ if TYPE_CHECKING:
 
 Format = Literal["text", "json"]
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit reach sglang/srt/models/deepseek_v2.py:3289
-  pathaudit reach models/llama.py:380-392 --entry LlamaForCausalLM
-  pathaudit reach DeepseekV2MoE.forward_deepep --tree sglang==0.5.6
-  pathaudit reach 'layers/moe/topk.py::select_experts'
-  pathaudit reach '$X.append($Y)' --entry DeepseekV3ForCausalLM
-  pathaudit reach --patch fix.diff --tree ~/src/sglang
-  pathaudit reach --diff v0.5.6 --tree ~/src/sglang
-"""
+MANUAL = Manual(
+    text="""
+    With --patch or --diff, each statement that is added is asked about. The answer names what
+    bypasses the target: conditions, the layers that run without it, and the flags that select such
+    a path. The exit status does not depend on that.
+    """,
+    arguments=(
+        (
+            "TARGET",
+            "FILE:LINE, or FILE:FIRST-LAST; a function, as Class.method or FILE::function; or a "
+            "pattern of code such as '$X.append($Y)', where $X is anything and ... any arguments.",
+        ),
+        ("TREE", "Of --tree: a tree as for `pathaudit scan`."),
+    ),
+    examples=(
+        ("pathaudit reach sglang/srt/models/deepseek_v2.py:3289", ""),
+        ("pathaudit reach models/llama.py:380-392 --entry LlamaForCausalLM", ""),
+        ("pathaudit reach DeepseekV2MoE.forward_deepep --tree sglang==0.5.6", ""),
+        ("pathaudit reach 'layers/moe/topk.py::select_experts'", "a function"),
+        ("pathaudit reach '$X.append($Y)' --entry DeepseekV3ForCausalLM", ""),
+        ("pathaudit reach --patch fix.diff --tree ~/src/sglang", "what a patch adds"),
+        ("pathaudit reach --diff v0.5.6 --tree ~/src/sglang", "what you added since"),
+    ),
+    variables=VARIABLES,
+    files=FILES,
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("target", required=False)
 @click.option("--patch", metavar="FILE", help="Judge what a patch adds: a unified diff.")
 @click.option("--diff", metavar="REV", help="Judge what the tree adds to a git revision.")
@@ -57,6 +76,7 @@ Examples:
 @click.option("--verbose", is_flag=True, help="Show all classes and all groups of them.")
 @output_option("answer")
 @source_options
+@settings_options
 @means_options
 @color_option
 def reach(
@@ -70,23 +90,18 @@ def reach(
     verbose: bool,
     output: str | None,
     reach: Reach,
+    kept: "Kept",
     color: Color,
     jobs: int | None,
     no_cache: bool,
 ) -> None:
-    """Say whether a target runs on every path of a forward, on some, or on none.
-
-    TARGET is FILE:LINE, FILE:FIRST-LAST, a function (Class.method, FILE::function), or a pattern
-    of code such as '$X.append($Y)', where $X is anything. With --patch or --diff it is each
-    statement that is added. The answer names what bypasses it: conditions, the layers that run
-    without it, and the flags that select such a path. The exit status does not depend on that.
-    """
+    """Say whether code runs on every path, on some, or on none."""
     if output is not None:
         check_output(output)
     if [target, patch, diff].count(None) != 2:
         hint = "as in: pathaudit reach FILE:LINE, or pathaudit reach --patch FILE"
         raise UsageError("one of TARGET, --patch and --diff is needed", hint)
-    ruleset = load_rules((), ())
+    ruleset = load_all_rules(kept)
     source = open_tree(tree or (diff and "."), ruleset, reach)
     fitted = _fit(source, patch) if patch is not None else None
     if diff is not None:

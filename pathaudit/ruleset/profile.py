@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from pathaudit.ruleset.anchors import Anchor
 from pathaudit.ruleset.entries import Entries
+from pathaudit.ruleset.hooks import Hooks
 from pathaudit.ruleset.matrix import MatrixFacts
 from pathaudit.ruleset.published import Published
 from pathaudit.ruleset.serving import Serving
@@ -86,8 +87,7 @@ class Pipeline(Struct, frozen=True, forbid_unknown_fields=True):
     """How a model is split into pipeline stages.
 
     ``proxy`` is the class of what a stage that is not the last returns. A served class whose entry
-    method lacks ``parameter`` runs in one stage, of which the assumption ``single`` holds; the code
-    of ``anchor`` says so.
+    method lacks ``parameter`` runs in one stage, for which ``single`` holds; ``anchor`` says so.
     """
 
     proxy: str
@@ -239,6 +239,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     predicates: tuple[Predicate, ...] = ()
     serving: Serving = Serving()
     published: Published = Published()
+    hooks: Hooks = Hooks()
     matrix: MatrixFacts = MatrixFacts()
 
     @property
@@ -264,11 +265,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
             name: (*self.assumptions.get(name, ()), *found)
             for name, found in more.assumptions.items()
         }
-        return replace(
-            self,
-            events={**self.events, **events},
-            assumptions={**self.assumptions, **assumptions},
-        )
+        merged = {**self.assumptions, **assumptions}
+        return replace(self, events={**self.events, **events}, assumptions=merged)
 
 
 class Additions(Struct, frozen=True, forbid_unknown_fields=True):
