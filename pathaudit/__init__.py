@@ -6,6 +6,7 @@ hook even running, on every path? Start reading at ``audit.py``: one page shows 
 A module imports only from the lines below its own. ``tests/test_architecture.py`` enforces it:
 
     cli
+    config
     reporters
     bump
     graph | live
@@ -14,10 +15,12 @@ A module imports only from the lines below its own. ``tests/test_architecture.py
     baseline
     diff
     audit
-    hooks
-    matrix
+    relies
+    reach | hooks | matrix
     variants
     gates
+    summary
+    policy
     suppress
     check
     callgraph

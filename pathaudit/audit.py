@@ -22,20 +22,20 @@ from pathaudit.results import (
     Finding,
     Gap,
     Report,
-    Severity,
     Source,
-    Summary,
-    Verdict,
 )
 from pathaudit.results.hooks import HooksReport
 from pathaudit.results.matrices import Matrix
+from pathaudit.results.patches import PatchesReport
+from pathaudit.results.reaches import ReachReport
 from pathaudit.results.versions import Survey
-from pathaudit.ruleset import Ruleset
+from pathaudit.ruleset import AnyRule, ReliesRule, Ruleset
 from pathaudit.sources import SourceTree
 
 # What follows code imports LibCST, which a report that is already known does not need.
 if TYPE_CHECKING:
     from pathaudit.check import Answer
+    from pathaudit.sources.fitting import Fitted
     from pathaudit.work import Work
 
 
@@ -174,6 +174,40 @@ def gates_of(
     return report
 
 
+def patches_of(tree: SourceTree, rules: Ruleset, *, means: Means = ALONE) -> PatchesReport:
+    """What became of each patch in a tree: what is wrong, what holds, what cannot be told."""
+    from pathaudit.relies import answers_of
+
+    known = means.cache.known(tree) if means.cache is not None else None
+    with _at_work(tree, rules, known, (), means) as work:
+        answers = answers_of(work, rules.patches)
+    if known is not None and means.cache is not None:
+        means.cache.keep(known, tree)
+    source = Source(label=tree.label, version=tree.version)
+    return PatchesReport(tool=f"pathaudit {__version__}", source=source, patches=answers)
+
+
+def reach_of(
+    tree: SourceTree,
+    rules: Ruleset,
+    target: str,
+    *,
+    entry: str | None = None,
+    patch: "Fitted | None" = None,
+    means: Means = ALONE,
+) -> ReachReport:
+    """Where a target or what a patch adds runs; raises as its stage does."""
+    from pathaudit.reach import reach
+
+    tree = patch.new if patch is not None else tree
+    known = means.cache.known(tree) if means.cache is not None else None
+    with _at_work(tree, rules, known, (), means) as work:
+        report = reach(work, target, entry=entry, patch=patch)
+    if known is not None and means.cache is not None:
+        means.cache.keep(known, tree)
+    return report
+
+
 @contextmanager
 def _at_work(
     tree: SourceTree,
@@ -202,34 +236,51 @@ def _at_work(
 
 def audit_work(work: "Work", rules: Ruleset, *, entry: str | None = None) -> Report:
     """Judge the rules on a tree of which something may be known; raises as ``audit`` does."""
-    from pathaudit.check import begin_rule, check_rule
+    from pathaudit.check import begin_rule
     from pathaudit.gates import begin_controls, with_controls
+    from pathaudit.policy import Told, apply_policy
+    from pathaudit.summary import summary_of
     from pathaudit.suppress import apply_suppressions
 
-    _expect_entries(work, entry)
-    tree = work.tree
+    few = (entry,) if entry is not None else rules.policy.entries
+    _expect_entries(work, few, by="" if entry is not None else ", which the settings name")
+    entry = few[0] if len(few) == 1 else None
+    tree, rules = work.tree, rules.applying
     for rule in rules.rules:
         begin_rule(work, rule)
     answers = []
     for rule in rules.rules:
-        answers.append(check_rule(work, rule, entry))
+        answers.append(_answer(work, rule, rules, entry))
         begin_controls(work, answers[-1].findings)
-    whole = entry is None and not work.focus
-    accepted = apply_suppressions(work.index, rules, answers, whole=whole)
+    whole = not few and not work.focus
+    accepted = apply_suppressions(work.index, rules, answers, whole=whole, focus=work.focus)
     findings = sorted(with_controls(work, accepted), key=_place)
     entries = tuple(x for answer in answers for x in answer.entries)
     gaps = _gaps(work, answers, entries)
+    told = apply_policy(rules, few if entry is None else (), Told(tuple(findings), entries, gaps))
     return Report(
         tool=f"pathaudit {__version__}",
         source=Source(label=tree.label, version=tree.version),
         rules=tuple(rule.id for rule in rules.rules),
-        findings=tuple(findings),
-        entries=entries,
-        gaps=gaps,
-        summary=_summary(tree, findings, entries, gaps),
+        findings=told.findings,
+        entries=told.entries,
+        gaps=told.gaps,
+        summary=summary_of(tree, told),
         files=tuple(sorted(work.focus)),
         inert=_inert(rules, answers) if whole else (),
+        left_out=told.left_out,
     )
+
+
+def _answer(work: "Work", rule: AnyRule, rules: Ruleset, entry: str | None) -> "Answer":
+    """What one rule says of the tree; what judges patches is imported where there are some."""
+    from pathaudit.check import check_rule
+
+    if isinstance(rule, ReliesRule):
+        from pathaudit.relies import check_relies
+
+        return check_relies(work, rule, rules.patches, entry)
+    return check_rule(work, rule, entry)
 
 
 @contextmanager
@@ -248,7 +299,7 @@ def _place(finding: Finding) -> tuple[str, int, int, str, str]:
     return (finding.file, finding.line, finding.column, finding.rule, finding.entry)
 
 
-def _expect_entries(work: "Work", entry: str | None) -> None:
+def _expect_entries(work: "Work", wanted: tuple[str, ...], by: str) -> None:
     from pathaudit.check import find_entries
 
     served = find_entries(work)
@@ -258,9 +309,10 @@ def _expect_entries(work: "Work", entry: str | None) -> None:
             hint=f"is this a {work.profile.framework} source tree?",
         )
     names = sorted({ref.name for ref in served})
-    if entry is not None and entry not in names:
-        hint = did_you_mean(entry, names, f"{len(names)} classes are served")
-        raise UsageError(f"{work.tree.label} serves no class {entry!r}", hint=hint)
+    for name in wanted:
+        if name not in names:
+            hint = did_you_mean(name, names, f"{len(names)} classes are served")
+            raise UsageError(f"{work.tree.label} serves no class {name!r}{by}", hint=hint)
 
 
 def _gaps(
@@ -285,36 +337,3 @@ def _gaps(
 def _inert(rules: Ruleset, answers: "list[Answer]") -> tuple[str, ...]:
     pairs = zip(rules.rules, answers, strict=True)
     return tuple(rule.id for rule, answer in pairs if not answer.examined)
-
-
-def _summary(
-    tree: SourceTree,
-    findings: list[Finding],
-    entries: tuple[EntryReport, ...],
-    gaps: tuple[Gap, ...],
-) -> Summary:
-    sites = {
-        (item.rule, site.file, site.line, site.column, site.verdict)
-        for item in entries
-        for site in item.sites
-    }
-    worst = {place[:-1]: Verdict.HOLDS for place in sites}
-    for *place, verdict in sites:
-        if verdict is not Verdict.HOLDS and worst[tuple(place)] is not Verdict.VIOLATED:  # type: ignore[index]
-            worst[tuple(place)] = verdict  # type: ignore[index]
-    verdicts = list(worst.values())
-    told = [x for x in findings if x.suppressed is None and x.verdict is Verdict.VIOLATED]
-    severities = [finding.severity for finding in told]
-    return Summary(
-        files=len(tree.paths),
-        entries=len({(item.rule, item.file, item.entry) for item in entries}),
-        sites=len(worst),
-        holds=verdicts.count(Verdict.HOLDS),
-        violated=verdicts.count(Verdict.VIOLATED),
-        unknown=verdicts.count(Verdict.UNKNOWN),
-        errors=severities.count(Severity.ERROR),
-        warnings=severities.count(Severity.WARNING),
-        notes=severities.count(Severity.NOTE),
-        suppressed=len([x for x in findings if x.suppressed is not None]),
-        gaps=len(gaps),
-    )

@@ -5,7 +5,7 @@ entry says is not accepted. Reasons are added by hand, and survive when the file
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -34,6 +34,13 @@ _HEADING = """\
 # Findings that are known: they stay in the report and do not fail it, unless they get worse.
 # Say in `reason` why one is accepted. Reasons survive `pathaudit scan --write-baseline`.
 """
+
+
+Spared = Callable[[str], bool]
+
+
+def _none(_: str) -> bool:
+    return False
 
 
 class Baseline(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,12 +89,18 @@ def _fields(entry: Known) -> dict[str, object]:
 
 
 def apply_baseline(
-    report: Report, baseline: Baseline, tree: SourceTree, *, file: str, whole: bool
+    report: Report,
+    baseline: Baseline,
+    tree: SourceTree,
+    *,
+    file: str,
+    whole: bool,
+    spared: Spared = _none,
 ) -> Report:
     """Accept the findings that a baseline knows, with the reason.
 
     Unless the ``whole`` tree was judged, no entry is said to occur no longer: what it is about
-    may be on a path that nobody asked about.
+    may be on a path that nobody asked about. So may one about a ``spared`` file.
     """
     entries = baseline.findings
     pairs = _pairs(entries, report.findings, tree)
@@ -103,7 +116,8 @@ def apply_baseline(
             reason = entry.reason.strip() or NO_REASON
             findings[position] = msgspec.structs.replace(finding, suppressed=reason)
     left = [entries[x] for x in sorted(set(range(len(entries))) - set(pairs.values()))]
-    judged = [entry for entry in left if entry.rule in report.rules] if whole else []
+    missing = [x for x in left if x.rule in report.rules and not spared(x.file)]
+    judged = missing if whole else []
     use = BaselineUse(file=file, accepted=tuple(accepted), worse=tuple(worse), unused=tuple(judged))
     return msgspec.structs.replace(
         report,
@@ -113,11 +127,13 @@ def apply_baseline(
     )
 
 
-def make_baseline(report: Report, earlier: Baseline, tree: SourceTree, *, whole: bool) -> Baseline:
+def make_baseline(
+    report: Report, earlier: Baseline, tree: SourceTree, *, whole: bool, spared: Spared = _none
+) -> Baseline:
     """A baseline of all findings that no comment accepts, with the reasons of an ``earlier`` one.
 
-    What is said of comments is no part of it, as they can be put right at once.
-    What was not judged, since only some rules or entries were, stays in it.
+    What is said of comments is no part of it, as they can be put right at once. What was not
+    judged, since only some rules or entries were, stays in it, and what is of ``spared`` files.
     """
     entries = earlier.findings
     pairs = _pairs(entries, report.findings, tree)
@@ -127,7 +143,8 @@ def make_baseline(report: Report, earlier: Baseline, tree: SourceTree, *, whole:
         if finding.suppressed is None and finding.rule in report.rules
     ]
     left = [entries[x] for x in sorted(set(range(len(entries))) - set(pairs.values()))]
-    kept = [entry for entry in left if not whole or entry.rule not in report.rules]
+    judged = report.rules if whole else ()
+    kept = [entry for entry in left if entry.rule not in judged or spared(entry.file)]
     ordered = sorted([*found, *kept], key=_order)
     return Baseline(version=report.source.version, findings=tuple(ordered))
 

@@ -24,3 +24,7 @@ class RuleError(PathAuditError):
 
 class UsageError(PathAuditError):
     """The request makes no sense for this tree: an unknown entry or rule, nothing to audit."""
+
+
+class ConfigError(PathAuditError):
+    """A settings file is wrong; the message starts with file, line and key."""

@@ -18,8 +18,10 @@ from msgspec import Struct
 from pathaudit.audit import audit
 from pathaudit.errors import RuleError
 from pathaudit.index.syntax import header_lines
+from pathaudit.relies.book import read_book
 from pathaudit.results import Finding, Gap, Reach, Severity, Verdict
 from pathaudit.ruleset import Rule, Ruleset
+from pathaudit.ruleset.patches import Reliance
 from pathaudit.sources import from_text
 
 LABEL = re.compile(r"# (expect|or|ok|todo): ([a-z0-9-]+)")
@@ -169,7 +171,14 @@ def try_example(rules: Ruleset, rule: Rule) -> Trial:
 def _try(rules: Ruleset, rule: Rule, path: Path, source: str, labels: tuple[Label, ...]) -> Trial:
     file = f"{rules.profile.model_folder}/example.py"
     tree = from_text({file: source}, package=rules.profile.package, label=str(path))
-    report = audit(tree, msgspec.structs.replace(rules, rules=(rule,)))
+    patches = _example_patches(rules, rule)
+    report = audit(tree, msgspec.structs.replace(rules, rules=(rule,), patches=patches))
     findings = [f for f in report.findings if (f.rule, f.file) == (rule.id, file)]
     gaps = tuple(gap for gap in report.gaps if gap.file == file)
     return Trial(labels, compare(labels, findings, rule.severity), gaps)
+
+
+def _example_patches(rules: Ruleset, rule: Rule) -> tuple[Reliance, ...]:
+    """The patches that the example of a rule is about, in ``ID.patches.json`` beside it."""
+    path = Path(rules.directory) / f"{rule.id}.patches.json"
+    return read_book(str(path)).patches if path.exists() else ()

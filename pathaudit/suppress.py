@@ -44,14 +44,20 @@ class Allow(Struct, frozen=True):
 
 
 def apply_suppressions(
-    index: Index, rules: Ruleset, answers: Sequence[Answer], *, whole: bool
+    index: Index,
+    rules: Ruleset,
+    answers: Sequence[Answer],
+    *,
+    whole: bool,
+    focus: frozenset[str] = frozenset(),
 ) -> tuple[Finding, ...]:
     """Return the findings of all answers, accepted ones with the reason, and the comments' own.
 
     ``rules`` has those that were judged. Unless the ``whole`` tree was, no comment is called
-    unused: what it accepts may be on a path that nobody asked about.
+    unused: what it accepts may be on a path that nobody asked about. With ``focus``, comments
+    count in these files and those that have a place in the answers, and in no others.
     """
-    allows = [item for file in _files(index, answers) for item in _allows(index, file)]
+    allows = [item for file in _files(index, answers, focus) for item in _allows(index, file)]
     used: set[tuple[Allow, str]] = set()
     found = []
     for finding in (finding for answer in answers for finding in answer.findings):
@@ -70,9 +76,9 @@ def apply_suppressions(
 # ---- comments ---------------------------------------------------------------------------------
 
 
-def _files(index: Index, answers: Iterable[Answer]) -> tuple[str, ...]:
-    """The files of the report and the model files, as far as they hold such comments."""
-    files = set(index.model_files)
+def _files(index: Index, answers: Iterable[Answer], focus: frozenset[str]) -> tuple[str, ...]:
+    """The files of the report, and those in focus or the model files, that hold such comments."""
+    files = set(focus or index.model_files)
     for answer in answers:
         files.update(finding.file for finding in answer.findings)
         files.update(entry.file for entry in answer.entries)

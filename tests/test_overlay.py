@@ -200,7 +200,7 @@ def test_scan_with_a_folder(repository: Path, tmp_path: Path) -> None:
         (["git:none"], "git:none: no such revision in"),
         (["git:--all"], "looks like an option"),
         (["sglang==0.0.1", "--offline"], "is not kept, and --offline forbids to download it"),
-        ([f"{EXAMPLE}/{MODELS}/overlapped.py", "--with", "x"], "--with goes with a tree"),
+        ([f"{EXAMPLE}/{MODELS}/overlapped.py", "--with", "x"], "x: no such directory"),
     ],
 )
 def test_a_mistake_is_one_line(repository: Path, words: list[str], told: str) -> None:

@@ -450,6 +450,7 @@ def test_json_says_all_and_only_that() -> None:
             "files",
             "inert",
             "baseline",
+            "left_out",
         )
     ]
     assert text.endswith("\n}\n")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pathaudit.labels import Outcome, read_labels, try_example
-from pathaudit.ruleset import PROFILE_FILE, Rule, rules_directory
+from pathaudit.ruleset import PROFILE_FILE, ReliesRule, Rule, rules_directory
 from tests.labels import shipped_rules
 
 RULES = shipped_rules().rules
@@ -32,4 +32,5 @@ def test_the_example_shows_the_defect_and_its_absence(rule: Rule) -> None:
 def test_every_file_is_a_rule_or_its_example() -> None:
     files = {path.name for path in (rules_directory() / "sglang").iterdir() if path.is_file()}
     named = {f"{rule.id}.{kind}" for rule in RULES for kind in ("yaml", "py")}
+    named |= {f"{rule.id}.patches.json" for rule in RULES if isinstance(rule, ReliesRule)}
     assert files - {f"{rule.id}.fixed.py" for rule in RULES} == {PROFILE_FILE, *named}

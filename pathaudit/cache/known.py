@@ -43,6 +43,7 @@ class Known:
         self._tree = tree
         self._states = states
         self._compared: list[_Comparison] = []
+        self._stale: dict[bytes, frozenset[str]] = {}  # the files that answers depended on
 
     def find(self, key: bytes) -> Record | None:
         """The answer kept under a key, if every question of it is answered as it was."""
@@ -55,7 +56,12 @@ class Known:
                 if not state.same:
                     self.fresh[key] = encoded
                 return record
+            self._stale.setdefault(key, record.reads.files)
         return None
+
+    def depended(self, key: bytes, files: frozenset[str]) -> bool:
+        """Did an answer that was looked for under a key, and is true no more, depend on files?"""
+        return not files.isdisjoint(self._stale.get(key, ()))
 
     def keep(self, key: bytes, record: Record) -> None:
         self.fresh[key] = msgspec.msgpack.encode(record)

@@ -34,6 +34,7 @@ from pathaudit.ruleset import (
     ProvidesRule,
     ReadsRule,
     RelaysRule,
+    ReliesRule,
     ShapeRule,
     UsesRule,
 )
@@ -85,3 +86,5 @@ def check_rule(  # noqa: C901 - one arm a kind
             return check_invokes(work, rule, entry)
         case ShapeRule():
             return check_shape(work, rule, entry)
+        case ReliesRule():
+            raise AssertionError("patches are no part of the code: see pathaudit.relies")

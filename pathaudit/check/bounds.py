@@ -70,7 +70,8 @@ def _check_offsets(work: Work, rule: BoundsRule, entry: str | None) -> Answer:
     features = work.run(FEATURES, served)
     armed = [ref for ref, found in zip(served, features, strict=True) if found]
     meanings = [item for found in work.run(MEANINGS, armed) for item in found]
-    faults = unusual(rule, meanings, entry)
+    asked = {ref.name for ref, _ in work.pairs(MEANT, armed)}
+    faults = (x for x in unusual(rule, meanings, entry) if not asked.isdisjoint(x.architectures))
     return Answer(merge_faults(rule, faults), (), (), len(armed))
 
 
@@ -159,7 +160,17 @@ def _accepted(index: Index, setter: str) -> str:
 
 
 SPANNED = Stage(
-    "spanned", _judge_stages, Subject, Spanned, lambda item: item.root.file, judges=True
+    "spanned",
+    _judge_stages,
+    Subject,
+    Spanned,
+    lambda item: item.root.file,
+    judges=True,
+    about=lambda item: item.homes,
 )
-BOUNDED = Stage("bounded", _judge, ClassRef, Bounded, lambda item: item.file)
+BOUNDED = Stage("bounded", _judge, ClassRef, Bounded, lambda item: item.file, judges=True)
+# The same answers twice: to compare them all are needed, and those are judged that are asked about.
 MEANINGS = Stage("meanings", _find_meanings, ClassRef, tuple[Meaning, ...], lambda item: item.file)
+MEANT = Stage(
+    "meanings", _find_meanings, ClassRef, tuple[Meaning, ...], lambda item: item.file, judges=True
+)

@@ -162,4 +162,4 @@ def _how(loss: Loss) -> str:
     return f"this return gives {given} without them"
 
 
-CARRIED = Stage("carried", _follow, Served, Carried, lambda item: item.entry.file)
+CARRIED = Stage("carried", _follow, Served, Carried, lambda item: item.entry.file, judges=True)

@@ -25,9 +25,8 @@ def check_dispatches(work: Work, rule: DispatchesRule, entry: str | None) -> Ans
     """Judge every method that runs layers, of a tree or of one served class."""
     owners = find_handing(work, entry)
     faults = []
-    results = work.run(UNSUPPORTED, list(owners), rule)
-    for entries, found in zip(owners.values(), results, strict=True):
-        faults += [structs.replace(fault, architectures=entries) for fault in found]
+    for owner, found in work.pairs(UNSUPPORTED, list(owners), rule):
+        faults += [structs.replace(fault, architectures=owners[owner]) for fault in found]
     return Answer(merge_faults(rule, faults), (), (), len(find_owners(work, entry)))
 
 
@@ -143,5 +142,5 @@ def _listed(names: Iterable[str]) -> str:
 
 
 UNSUPPORTED = Stage(
-    "unsupported", _find_unsupported, Owner, tuple[Fault, ...], lambda x: x.root.file
+    "unsupported", _find_unsupported, Owner, tuple[Fault, ...], lambda x: x.root.file, judges=True
 )

@@ -213,4 +213,6 @@ def _header(index: Index, cls: ClassRef) -> ir.Region:
     return ir.Region(outline.line, 0, outline.line, len(text))
 
 
-MISSING = Stage("missing", _find_missing, Holder, tuple[Missing, ...], lambda item: item.entry.file)
+MISSING = Stage(
+    "missing", _find_missing, Holder, tuple[Missing, ...], lambda item: item.entry.file, judges=True
+)

@@ -36,13 +36,12 @@ def check_invokes(work: Work, rule: InvokesRule, entry: str | None) -> Answer:
             entries.setdefault(item.cls, set()).add(ref.name)
     classes = sorted(entries)
     faults = []
-    for cls, found in zip(classes, work.run(DIRECT, classes, rule), strict=True):
+    for cls, found in work.pairs(DIRECT, classes, rule):
         names = tuple(sorted(entries[cls]))
         faults += [structs.replace(fault, architectures=names) for fault in found]
     owners = find_handing(work, entry)
-    recipes = work.run(RECIPES, list(owners), rule)
-    for served_by, found in zip(owners.values(), recipes, strict=True):
-        faults += [structs.replace(fault, architectures=served_by) for fault in found]
+    for owner, found in work.pairs(RECIPES, list(owners), rule):
+        faults += [structs.replace(fault, architectures=owners[owner]) for fault in found]
     return Answer(merge_faults(rule, faults), (), (), len(classes) + len(owners))
 
 
@@ -153,5 +152,9 @@ def _listed(names: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-DIRECT = Stage("direct", _find_direct, ClassRef, tuple[Fault, ...], lambda cls: cls.file)
-RECIPES = Stage("recipes", _find_recipes, Owner, tuple[Fault, ...], lambda item: item.root.file)
+DIRECT = Stage(
+    "direct", _find_direct, ClassRef, tuple[Fault, ...], lambda cls: cls.file, judges=True
+)
+RECIPES = Stage(
+    "recipes", _find_recipes, Owner, tuple[Fault, ...], lambda item: item.root.file, judges=True
+)

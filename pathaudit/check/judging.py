@@ -139,4 +139,12 @@ def _deaf(executor: Executor) -> Iterable[Deaf]:
             yield Deaf(file, region, tuple(sorted(handed)))
 
 
-JUDGED = Stage("judged", judge, Subject, Judged, lambda item: item.root.file, judges=True)
+JUDGED = Stage(
+    "judged",
+    judge,
+    Subject,
+    Judged,
+    lambda item: item.root.file,
+    judges=True,
+    about=lambda item: item.homes,
+)

@@ -111,4 +111,6 @@ def _steps(index: Index, file: str, item: Shadowed) -> Iterator[Step]:
         )
 
 
-SHADOWED = Stage("shadowed", _find_shadowed, ClassRef, tuple[Fault, ...], lambda item: item.file)
+SHADOWED = Stage(
+    "shadowed", _find_shadowed, ClassRef, tuple[Fault, ...], lambda item: item.file, judges=True
+)

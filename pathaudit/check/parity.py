@@ -243,4 +243,6 @@ def _fault(
     )
 
 
-UNEQUAL = Stage("unequal", _find_unequal, Owner, tuple[Fault, ...], lambda item: item.root.file)
+UNEQUAL = Stage(
+    "unequal", _find_unequal, Owner, tuple[Fault, ...], lambda item: item.root.file, judges=True
+)

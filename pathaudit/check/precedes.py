@@ -52,8 +52,13 @@ def check_precedes(work: Work, rule: PrecedesRule) -> Answer:
     These calls are made for all served classes, so there is no part of it for one of them.
     """
     files = _files(work, rule)
-    (found,) = work.run(ORDERED, [Frozen(files)], rule)
-    return Answer(merge_faults(rule, found.faults), (), found.gaps, found.examined)
+    ordered = work.run(ORDERED, [Frozen(files)], rule)
+    return Answer(
+        findings=merge_faults(rule, (fault for item in ordered for fault in item.faults)),
+        entries=(),
+        gaps=tuple(gap for item in ordered for gap in item.gaps),
+        examined=sum(item.examined for item in ordered),
+    )
 
 
 def _files(work: Work, rule: PrecedesRule) -> tuple[str, ...]:
@@ -208,4 +213,6 @@ def _step(place: Place, kind: str, text: str) -> Step:
     )
 
 
-ORDERED = Stage("ordered", _find_late, Frozen, Ordered, lambda item: "".join(item.files[:1]))
+ORDERED = Stage(
+    "ordered", _find_late, Frozen, Ordered, lambda item: "".join(item.files[:1]), judges=True
+)

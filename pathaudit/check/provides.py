@@ -123,5 +123,10 @@ def _step(file: str, region: ir.Region, text: str) -> Step:
 
 
 INCOMPLETE = Stage(
-    "incomplete", _find_incomplete, ClassRef, tuple[Fault, ...], lambda entry: entry.file
+    "incomplete",
+    _find_incomplete,
+    ClassRef,
+    tuple[Fault, ...],
+    lambda entry: entry.file,
+    judges=True,
 )

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from pathaudit.check.answer import union_of
 from pathaudit.check.effects import unpacking_method
-from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write, compile_globs
+from pathaudit.index import ClassRef, Feature, FunctionRef, Index, Instance, Write
 from pathaudit.index.features import LISTED
+from pathaudit.index.reads import paths_under
 from pathaudit.results import Gap
 from pathaudit.ruleset import AnyRule, CoversRule
 from pathaudit.work import Stage, Work
@@ -25,8 +26,8 @@ REACHED_DEPTH = 4
 class Subject(Struct, frozen=True, eq=False):
     """One method to execute, for one set of stores; classes that share the answer share it.
 
-    ``method`` is the entry method's name. ``dormant`` where no setter exists. ``unpacking`` is the
-    method of the served class that takes a pair apart while the feature is on.
+    ``method`` is the entry method's name, ``homes`` the files of the served classes. ``dormant``
+    where no setter exists. ``unpacking`` is a served class's method that takes a pair apart then.
     """
 
     root: FunctionRef
@@ -37,6 +38,7 @@ class Subject(Struct, frozen=True, eq=False):
     setters: tuple[str, ...]
     receivers: tuple[str, ...]
     entries: tuple[str, ...]
+    homes: tuple[str, ...]
     dormant: bool
     unpacking: str = ""
 
@@ -91,8 +93,7 @@ def find_subjects(work: Work, entry: str | None = None) -> tuple[tuple[Subject, 
 
 def find_owners(work: Work, entry: str | None = None) -> tuple[Owner, ...]:
     """The objects that own layers, of all served classes or of one; drafts left out."""
-    asked = find_targets(work, entry)
-    return tuple(owner for found in work.run(OWNERS, asked) for owner in found)
+    return tuple(x for found in work.run(OWNERS, find_targets(work, entry)) for x in found)
 
 
 def _find_owners(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Owner, ...]:
@@ -108,14 +109,12 @@ def _find_owners(index: Index, _: AnyRule | None, entry: ClassRef) -> tuple[Owne
 
 def find_layer_subjects(work: Work, entry: str | None = None) -> tuple[Subject, ...]:
     """The methods of served classes that run decoder layers, whether a feature is on or not."""
-    asked = find_targets(work, entry)
-    return _grouped(x for found in work.run(LAYERED, asked) for x in found)
+    return _grouped(x for found in work.run(LAYERED, find_targets(work, entry)) for x in found)
 
 
 def find_declared(work: Work, rule: CoversRule, entry: str | None = None) -> tuple[Subject, ...]:
     """The methods that run decoder layers of served classes which make the rule's declaration."""
-    asked = find_targets(work, entry)
-    return _grouped(x for found in work.run(DECLARED, asked, rule) for x in found)
+    return _grouped(x for y in work.run(DECLARED, find_targets(work, entry), rule) for x in y)
 
 
 def _grouped(candidates: Iterable[Candidate]) -> tuple[Subject, ...]:
@@ -132,16 +131,16 @@ def _grouped(candidates: Iterable[Candidate]) -> tuple[Subject, ...]:
 
 def find_entries(work: Work) -> tuple[ClassRef, ...]:
     """The served classes, drafts included, by file and name."""
-    files = filter(compile_globs(work.profile.models).match_file, work.tree.paths)
-    naming = work.tree.find(work.profile.entries.variable.encode(), files)
+    models = paths_under(work.tree, work.profile.models)
+    naming = work.tree.find(work.profile.entries.variable.encode(), models)
     return tuple(sorted({ref for found in work.run(SERVED, naming) for ref in found}))
 
 
 def find_targets(work: Work, entry: str | None = None) -> tuple[ClassRef, ...]:
     """The served classes that are no drafts, or those of one name, by file and name."""
     is_draft = work.profile.is_draft
-    found = (ref for ref in find_entries(work) if not is_draft(ref.name, ref.file))
-    return tuple(ref for ref in found if entry in (None, ref.name))
+    served = (ref for ref in find_entries(work) if entry in (None, ref.name))
+    return tuple(ref for ref in served if not is_draft(ref.name, ref.file))
 
 
 def _find_armed(index: Index, _: AnyRule | None, entry: ClassRef) -> Armed:
@@ -212,6 +211,7 @@ def _merge(group: list[Subject]) -> Subject:
         setters=union_of(item.setters for item in group),
         receivers=union_of(item.receivers for item in group),
         entries=union_of(item.entries for item in group),
+        homes=union_of(item.homes for item in group),
         unpacking=max(item.unpacking for item in group),
     )
 
@@ -264,6 +264,7 @@ def _roots(
                 (setter,) if setter else (),
                 (instance.cls.name,),
                 (entry.name,),
+                (entry.file,),
                 not setter,
             )
 

@@ -12,6 +12,7 @@ from pathaudit.cli.output import check_output, write_report
 if TYPE_CHECKING:
     from pathaudit.baseline import Baseline
     from pathaudit.results import Report
+    from pathaudit.ruleset import Policy
     from pathaudit.sources import SourceTree
 
 
@@ -37,15 +38,22 @@ class Baselines:
 
             self._known = read_baseline(self._file)
 
-    def use(self, report: "Report", tree: "SourceTree", *, whole: bool) -> "Report":
-        """Accept what is known; write the new baseline first, whose findings are known then."""
+    def use(
+        self, report: "Report", tree: "SourceTree", *, whole: bool, policy: "Policy"
+    ) -> "Report":
+        """Accept what is known; write the new baseline first, whose findings are known then.
+
+        What it says of files that the policy excludes is left as it is.
+        """
         if self._known is None and self._target is None:
             return report
         from pathaudit.baseline import Baseline, apply_baseline, baseline_text, make_baseline
+        from pathaudit.policy import excluded_by
 
+        spared = excluded_by(policy)
         known, target = self._known or Baseline(), self._target
         if target is not None:
-            known = make_baseline(report, known, tree, whole=whole)
+            known = make_baseline(report, known, tree, whole=whole, spared=spared)
             text = baseline_text(known, target)
 
             def render(out: TextIO) -> None:
@@ -53,7 +61,7 @@ class Baselines:
 
             write_report(target, render)
         file = target or self._file or ""
-        return apply_baseline(report, known, tree, file=file, whole=whole)
+        return apply_baseline(report, known, tree, file=file, whole=whole, spared=spared)
 
 
 def baseline_options(command: Command) -> Command:
@@ -63,7 +71,7 @@ def baseline_options(command: Command) -> Command:
     def gathered(
         *given: object, baseline: str | None, write_baseline: str | None, **others: object
     ) -> None:
-        command(*given, known=Baselines(baseline, write_baseline), **others)
+        command(*given, known=Baselines(baseline or None, write_baseline), **others)
 
     file = click.option(
         "--baseline",

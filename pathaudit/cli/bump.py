@@ -6,6 +6,14 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 import click
 
 from pathaudit.cli.excerpts import excerpts
+from pathaudit.cli.manual import (
+    FILES,
+    FINDINGS_FAIL,
+    VARIABLES,
+    Command,
+    Manual,
+    documented,
+)
 from pathaudit.cli.options import (
     Reach,
     access_of,
@@ -17,12 +25,14 @@ from pathaudit.cli.options import (
     own_rules_option,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.settings import settings_options
 from pathaudit.cli.status import Status
 
 if TYPE_CHECKING:
     from pathaudit.audit import Means
     from pathaudit.bump import PinComparison, Sought, Target
     from pathaudit.bump.versions import Judging, Open
+    from pathaudit.config import Kept
     from pathaudit.results.bumps import BumpReport
     from pathaudit.ruleset import Ruleset
     from pathaudit.sources import SourceTree
@@ -30,18 +40,32 @@ if TYPE_CHECKING:
 Format = Literal["text", "json", "sarif", "github", "markdown"]
 FailOn = Literal["error", "warning", "note", "never"]
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit bump                              what is not committed yet
-  pathaudit bump --base HEAD~1                and the last commit
-  pathaudit bump --base origin/main --head HEAD
-  pathaudit bump --base origin/main --format markdown --output comment.md
-  pathaudit bump --base v1.2 --repo ~/src/service --strict
-"""
+MANUAL = Manual(
+    text="""
+    Finds what pins the framework in requirements, pyproject.toml, lock files, Dockerfiles, images,
+    git addresses and submodules, in the revision --base and in the work tree or --head. Where a
+    version changed, both are audited and compared as by `pathaudit diff`. Where none changed,
+    nothing is downloaded.
+    """,
+    examples=(
+        ("pathaudit bump", "what is not committed yet"),
+        ("pathaudit bump --base HEAD~1", "and the last commit"),
+        ("pathaudit bump --base origin/main --head HEAD", "a branch"),
+        ("pathaudit bump --base origin/main --format markdown --output comment.md", ""),
+        ("pathaudit bump --base v1.2 --repo ~/src/service --strict", ""),
+    ),
+    statuses=(
+        ("0", "No version changed, or nothing new fails a scan."),
+        ("1", "New findings do; with --strict, or something could not be looked at."),
+        *FINDINGS_FAIL[2:],
+    ),
+    variables=VARIABLES,
+    files=FILES,
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.option(
     "--base", metavar="REV", default="HEAD", show_default=True, help="The revision to compare with."
 )
@@ -59,7 +83,7 @@ Examples:
     help="The mildest severity of a new finding that makes the exit status 1.",
 )
 @click.option(
-    "--strict", is_flag=True, help="Fail too on what can no longer be decided, read or fetched."
+    "--strict/--no-strict", help="Fail too on what can no longer be decided, read or fetched."
 )
 @click.option(
     "--format",
@@ -70,7 +94,8 @@ Examples:
     help="The form of the report.",
 )
 @output_option("report")
-@click.option("--offline", is_flag=True, help="Download nothing; use the releases that are kept.")
+@click.option("--offline/--no-offline", help="Download nothing; use the releases that are kept.")
+@settings_options
 @means_options
 @click.option("--verbose", is_flag=True, help="List all of everything, also what is unchanged.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
@@ -89,25 +114,20 @@ def bump(
     form: Format,
     output: str | None,
     offline: bool,
+    kept: "Kept",
     jobs: int | None,
     no_cache: bool,
     verbose: bool,
     quiet: bool,
     color: Color,
 ) -> None:
-    """Say what a change of the framework's version brings.
-
-    Finds what pins the framework in requirements, pyproject.toml, lock files, Dockerfiles, images,
-    git addresses and submodules, in the revision --base and in the work tree or --head. Where a
-    version changed, both are audited and compared as by diff; new findings that fail a scan make
-    the exit status 1. Where none changed, nothing is downloaded.
-    """
+    """Say what a change of the framework's version brings."""
     from pathaudit.cli.progress import means_of_work
 
     started = time.perf_counter()
     if output is not None:
         check_output(output)
-    ruleset = load_rules(chosen, own)
+    ruleset = load_rules(chosen, own, kept)
     reach = Reach(None, None, offline, quiet)
     found, head_label = _compare_pins(base, head, repo, ruleset, reach)
     trees: dict[str, SourceTree] = {}

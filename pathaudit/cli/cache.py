@@ -3,28 +3,35 @@
 import click
 
 from pathaudit.cli.group import Program
+from pathaudit.cli.manual import CACHE_FILES, CACHE_VARIABLE, Command, Manual, documented
 from pathaudit.cli.options import RELEASES
 from pathaudit.errors import UsageError
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit cache info
-  pathaudit cache clear
-"""
-
-
-@click.group(cls=Program, epilog=EXAMPLES)
-def cache() -> None:
-    """Look at what is kept between scans, or delete it.
-
+MANUAL = Manual(
+    text="""
     A scan keeps its answers in the user's cache folder, or in the one that PATHAUDIT_CACHE_DIR
     names, with what each depends on. An answer is used again only where all of that is unchanged.
     Releases and archives are kept there too, unpacked.
-    """
+    """,
+    examples=(
+        ("pathaudit cache info", "where, and how much"),
+        ("pathaudit cache clear", "the next scan is a cold one"),
+    ),
+    variables=(CACHE_VARIABLE,),
+    files=(CACHE_FILES,),
+)
+INFO = Manual(examples=(("pathaudit cache info", ""),), variables=(CACHE_VARIABLE,))
+CLEAR = Manual(examples=(("pathaudit cache clear", ""),), variables=(CACHE_VARIABLE,))
 
 
-@cache.command()
+@documented(MANUAL)
+@click.group(cls=Program)
+def cache() -> None:
+    """Look at what is kept between scans, or delete it."""
+
+
+@documented(INFO)
+@click.command(cls=Command)
 def info() -> None:
     """Print where answers are kept, and how much."""
     from pathaudit.cache import open_cache
@@ -47,7 +54,8 @@ def info() -> None:
         click.echo(f"fault    {kept.fault}")
 
 
-@cache.command()
+@documented(CLEAR)
+@click.command(cls=Command)
 def clear() -> None:
     """Delete all that is kept; the next scan is a cold one."""
     from pathaudit.cache import open_cache
@@ -63,3 +71,7 @@ def clear() -> None:
             f"{error.filename or kept.path}: cannot be deleted: {error.strerror}"
         ) from error
     click.echo(f"deleted {size / 2**20:.1f} MiB")
+
+
+cache.add_command(info)
+cache.add_command(clear)

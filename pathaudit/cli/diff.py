@@ -7,6 +7,15 @@ import click
 
 from pathaudit.cli.excerpts import excerpts
 from pathaudit.cli.forms import DIFF_FORMS, FailOn, Told, Writing, form_options, render_diff
+from pathaudit.cli.manual import (
+    FILES,
+    FINDINGS_FAIL,
+    TREE_FORMS,
+    VARIABLES,
+    Command,
+    Manual,
+    documented,
+)
 from pathaudit.cli.options import (
     Reach,
     color_option,
@@ -17,24 +26,41 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, columns, wants_color
+from pathaudit.cli.patches import patches_option, with_patches
 from pathaudit.cli.places import locator
+from pathaudit.cli.settings import settings_options
 from pathaudit.cli.status import Status
 
 if TYPE_CHECKING:
+    from pathaudit.config import Kept
     from pathaudit.results.versions import ReportDiff
     from pathaudit.sources import SourceTree
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit diff sglang sglang==0.5.23        the installed one, and a release
-  pathaudit diff sglang==0.5.6 sglang==0.5.23 --entry DeepseekV3ForCausalLM
-  pathaudit diff git:v0.5.6 git:HEAD --repo ~/src/sglang
-  pathaudit diff ~/old ~/new --format markdown --output comment.md
-"""
+MANUAL = Manual(
+    text="""
+    Findings are known again by their fingerprint, or by resemblance where a class was renamed or
+    moved, which is said. Beside them it tells which verdicts became unknown, which ways to run
+    layers appeared or vanished, and where layers no longer come with an event. Findings that fail
+    a scan of NEW and do not fail one of OLD make the exit status 1.
+    """,
+    arguments=(
+        ("OLD, NEW", "Two trees, each of them as TREE here."),
+        TREE_FORMS,
+    ),
+    examples=(
+        ("pathaudit diff sglang sglang==0.5.23", "the installed one, and a release"),
+        ("pathaudit diff sglang==0.5.6 sglang==0.5.23 --entry DeepseekV3ForCausalLM", ""),
+        ("pathaudit diff git:v0.5.6 git:HEAD --repo ~/src/sglang", "two revisions"),
+        ("pathaudit diff ~/old ~/new --format markdown --output comment.md", ""),
+    ),
+    statuses=FINDINGS_FAIL,
+    variables=VARIABLES,
+    files=FILES,
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("old")
 @click.argument("new")
 @click.option(
@@ -49,10 +75,12 @@ Examples:
     show_default=True,
     help="The mildest severity of a new finding that makes the exit status 1.",
 )
-@click.option("--strict", is_flag=True, help="Fail too on what can no longer be decided.")
+@click.option("--strict/--no-strict", help="Fail too on what can no longer be decided.")
 @form_options(DIFF_FORMS)
 @source_options
+@settings_options
 @means_options
+@patches_option
 @click.option("--verbose", is_flag=True, help="List all of everything, also what is unchanged.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
 @color_option
@@ -74,20 +102,14 @@ def diff(
     jobs: int | None,
     no_cache: bool,
     reach: Reach,
+    kept: "Kept",
 ) -> None:
-    """Say what changed from one version to another.
-
-    OLD and NEW are trees as for scan. Findings are known again by their fingerprint, or by
-    resemblance where a class was renamed or moved, which is said. Beside them it tells which
-    verdicts became unknown, which ways to run layers appeared or vanished, and where layers no
-    longer come with an event. Findings that fail a scan of NEW and do not fail one of OLD make
-    the exit status 1.
-    """
+    """Say what changed from one version to another."""
     from pathaudit.cli.progress import means_of_work
 
     started = time.perf_counter()
     writing.check()
-    ruleset = load_rules(chosen, own)
+    ruleset = with_patches(load_rules(chosen, own, kept), chosen)
     trees = [open_tree(target, ruleset, reach._replace(quiet=quiet)) for target in (old, new)]
     told = Told(writing.form, ruleset, locator(trees[1], writing.source_root))
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 import click
 
+from pathaudit.cli.manual import FILES, VARIABLES, Command, Manual, documented
 from pathaudit.cli.options import (
     Reach,
     color_option,
@@ -12,27 +13,47 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.settings import settings_options
 
 if TYPE_CHECKING:
+    from pathaudit.config import Kept
     from pathaudit.results import GraphView
     from pathaudit.ruleset import Ruleset
     from pathaudit.sources import SourceTree
 
 Format = Literal["text", "dot", "mermaid", "json"]
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit graph DeepseekV3ForCausalLM       the installed sglang
-  pathaudit graph DeepseekV3ForCausalLM.forward_split_prefill
-  pathaudit graph Qwen3MoeForCausalLM --tree ~/src/sglang
-  pathaudit graph Qwen3MoeForCausalLM --tree git:v0.5.6 --repo ~/src/sglang
-  pathaudit graph Qwen3MoeForCausalLM --only skipped-aux-capture --depth 1
-  pathaudit graph Qwen3MoeForCausalLM --format dot | dot -Tsvg -o qwen3.svg
-"""
+MANUAL = Manual(
+    text="""
+    The graph leads through calls, arms of branches and loops to where layers run, and marks what a
+    rule says of a place: captures, BYPASS, unknown, blocked (an exception comes first), gated,
+    dormant, or excluded (the rule's assumptions do not lead there). The exit status does not
+    depend on that.
+    """,
+    arguments=(
+        (
+            "ENTRY",
+            "A class that the framework serves, such as DeepseekV3ForCausalLM, or one of its "
+            "methods: Class.method.",
+        ),
+        ("TREE", "Of --tree: a tree as for `pathaudit scan`."),
+        ("WHAT", "Of --only: layers, all, or a rule, such as skipped-aux-capture."),
+    ),
+    examples=(
+        ("pathaudit graph DeepseekV3ForCausalLM", "in the installed sglang"),
+        ("pathaudit graph DeepseekV3ForCausalLM.forward_split_prefill", ""),
+        ("pathaudit graph Qwen3MoeForCausalLM --tree ~/src/sglang", ""),
+        ("pathaudit graph Qwen3MoeForCausalLM --tree git:v0.5.6 --repo ~/src/sglang", ""),
+        ("pathaudit graph Qwen3MoeForCausalLM --only skipped-aux-capture --depth 1", ""),
+        ("pathaudit graph Qwen3MoeForCausalLM --format dot | dot -Tsvg -o qwen3.svg", ""),
+    ),
+    variables=VARIABLES,
+    files=FILES,
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("entry")
 @click.option(
     "--tree", metavar="TREE", help="A tree as for scan, instead of the installed package."
@@ -57,6 +78,7 @@ Examples:
 )
 @output_option("graph")
 @source_options
+@settings_options
 @color_option
 def graph(
     entry: str,
@@ -67,18 +89,13 @@ def graph(
     only: str,
     output: str | None,
     reach: Reach,
+    kept: "Kept",
     color: Color,
 ) -> None:
-    """Show which code runs the layers of a served class.
-
-    ENTRY is a class that the framework serves, or one of its methods: Class.method. The graph
-    leads through calls, arms of branches and loops to where layers run, and marks what a rule
-    says: captures, BYPASS, unknown, blocked (an exception comes first), excluded (the rule's
-    assumptions do not lead there). The exit status does not depend on that.
-    """
+    """Show which code runs the layers of a served class."""
     if output is not None:
         check_output(output)
-    source, ruleset = open_inputs(tree, reach=reach)
+    source, ruleset = open_inputs(tree, reach=reach, kept=kept)
     view = _draw(source, ruleset, entry, only, depth)
 
     def render(out: TextIO) -> None:

@@ -6,12 +6,22 @@ from contextlib import contextmanager
 
 import click
 
+from pathaudit.cli.completing import complete_values
+from pathaudit.cli.manual import Command
 from pathaudit.cli.status import Status
 from pathaudit.errors import PathAuditError
 
 
-class Program(click.Group):
+class Program(Command, click.Group):
     """A group of commands whose users get one line for what they can put right, no traceback."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        complete_values(cmd)
+        super().add_command(cmd, name)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args:

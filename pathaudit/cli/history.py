@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 import click
 
+from pathaudit.cli.manual import FILES, TREE_FORMS, VARIABLES, Command, Manual, documented
 from pathaudit.cli.options import (
     Reach,
     color_option,
@@ -15,10 +16,13 @@ from pathaudit.cli.options import (
     source_options,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.patches import patches_option, with_patches
+from pathaudit.cli.settings import settings_options
 from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from pathaudit.audit import Means
+    from pathaudit.config import Kept
     from pathaudit.history import Judged
     from pathaudit.results import Severity
     from pathaudit.results.versions import Bisection, History, State, Trace, Turn
@@ -28,19 +32,32 @@ Format = Literal["text", "json", "markdown"]
 FailOn = Literal["error", "warning", "note"]
 GIT = "git:"
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit history sglang==0.5.6 sglang==0.5.9 sglang==0.5.12
-  pathaudit history --tags 'v0.5.*' --since v0.5.3 --repo ~/src/sglang
-  pathaudit history sglang==0.4.9 sglang==0.5.6 --rule skipped-aux-capture \\
-      --entry DeepseekV2Model
-  pathaudit history git:v0.5.4 git:v0.5.6 --rule skipped-aux-capture \\
-      --entry DeepseekV2Model           and the commit that broke it
-"""
+MANUAL = Manual(
+    text="""
+    One row a version, in the order given, one column a rule. With --rule and --entry: the versions
+    in which that rule breaks for a class, when it broke and when it was fixed, and between two
+    revisions of a git repository the first commit that did it. The exit status does not depend on
+    the answer.
+    """,
+    arguments=(
+        ("TREE...", "Versions, from the oldest to the newest, each of them as TREE here."),
+        TREE_FORMS,
+    ),
+    examples=(
+        ("pathaudit history sglang==0.5.6 sglang==0.5.9 sglang==0.5.12", ""),
+        ("pathaudit history --tags 'v0.5.*' --since v0.5.3 --repo ~/src/sglang", ""),
+        (
+            "pathaudit history git:v0.5.4 git:v0.5.6 --rule dropped-aux --entry Qwen2Model",
+            "with the commit of each turn",
+        ),
+    ),
+    variables=VARIABLES,
+    files=FILES,
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("targets", metavar="[TREE...]", nargs=-1)
 @click.option("--tags", metavar="GLOB", help="The tags of a git repository, such as 'v0.5.*'.")
 @click.option("--since", metavar="REV", help="Of the tags, none older than this tag or revision.")
@@ -48,6 +65,7 @@ Examples:
     "--rule", "chosen", metavar="ID", multiple=True, help="Judge only this rule; repeatable."
 )
 @own_rules_option
+@patches_option
 @click.option(
     "--entry",
     metavar="CLASS",
@@ -75,6 +93,7 @@ Examples:
 )
 @output_option("table")
 @source_options
+@settings_options
 @means_options
 @color_option
 def history(
@@ -93,14 +112,9 @@ def history(
     jobs: int | None,
     no_cache: bool,
     reach: Reach,
+    kept: "Kept",
 ) -> None:
-    """Follow the rules through versions.
-
-    One row a version, in the order given, one column a rule. With --rule and --entry: the
-    versions in which that rule breaks for a class, when it broke and when it was fixed, and
-    between two revisions of a git repository the first commit that did. The exit status does not
-    depend on the answer.
-    """
+    """Follow the rules through versions."""
     from pathaudit.cli.progress import means_of_work
     from pathaudit.results import Severity
 
@@ -108,7 +122,7 @@ def history(
         check_output(output)
     rule = _only_rule(chosen, entry)
     found = _targets(targets, tags, since, reach)
-    ruleset = load_rules(chosen, own)
+    ruleset = with_patches(load_rules(chosen, own, kept), chosen)
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=False) as means:
         work = _Work(ruleset, reach, means, Severity(fail_on))
         judged = [work.judge(target) for target in found]

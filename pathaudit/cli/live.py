@@ -4,41 +4,64 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 import click
 
-from pathaudit.cli.options import color_option, load_rules, means_options, output_option
+from pathaudit.cli.manual import FILES, NOTHING_FAILS, VARIABLES, Command, Manual, documented
+from pathaudit.cli.options import (
+    color_option,
+    load_all_rules,
+    means_options,
+    open_tree,
+    output_option,
+)
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.settings import settings_options
 from pathaudit.cli.status import Status
 
 if TYPE_CHECKING:
+    from pathaudit.config import Kept
     from pathaudit.results.live import LiveReport
     from pathaudit.ruleset import Ruleset
     from pathaudit.sources import SourceTree
 
 Format = Literal["text", "json"]
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit live --log server.log
-  pathaudit live --log a.log --config config.json --draft-config draft.json
-  pathaudit live --command 'python -m sglang.launch_server --tp 8 ...'
-  pathaudit live --command deployment.yaml --tree ~/src/sglang
-  curl -s localhost:30000/server_info | pathaudit live --server-info -
-"""
+MANUAL = Manual(
+    text="""
+    The arguments are read from one of a log, a command and a /server_info answer; nothing in them
+    is run, and secrets are not shown. With the configurations of the model and its draft, the
+    answer says which of the layers that the draft asks for are captured, on which variant of the
+    forward, and what comes of those that are lost. FILE may be - for the standard input.
+    """,
+    examples=(
+        ("pathaudit live --log server.log", ""),
+        ("pathaudit live --log a.log --config config.json --draft-config draft.json", ""),
+        ("pathaudit live --command 'python -m sglang.launch_server --tp 8'", ""),
+        ("pathaudit live --command deployment.yaml --tree ~/src/sglang", ""),
+        ("curl -s localhost:30000/server_info | pathaudit live --server-info -", ""),
+    ),
+    statuses=(
+        ("0", "No requested layer is lost on a path that can run."),
+        ("1", "One is, or the server would not start; with --strict, or it is not known."),
+        *NOTHING_FAILS[1:],
+    ),
+    variables=VARIABLES,
+    files=FILES,
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.option("--log", metavar="FILE", help="A log of the server that holds its start.")
 @click.option(
     "--command", metavar="TEXT|FILE", help="What starts it: a command, a script or a manifest."
 )
 @click.option("--server-info", metavar="FILE", help="What its /server_info answers.")
-@click.option("--config", metavar="FILE", help="The config.json of the model.")
+@click.option("--config", "model_config", metavar="FILE", help="The config.json of the model.")
 @click.option("--draft-config", metavar="FILE", help="The config.json of the draft model.")
 @click.option(
     "--version", "stated", metavar="VERSION", help="The version that runs, if nothing says it."
 )
 @click.option(
-    "--tree", metavar="TREE", help="A directory that holds the package, not the installed one."
+    "--tree", metavar="TREE", help="A tree as for scan, instead of the installed package."
 )
 @click.option(
     "--format",
@@ -50,7 +73,8 @@ Examples:
 )
 @output_option("answer")
 @means_options
-@click.option("--strict", is_flag=True, help="Fail too where it is not known.")
+@settings_options
+@click.option("--strict/--no-strict", help="Fail too where it is not known.")
 @click.option("--verbose", is_flag=True, help="Show all arguments that are stated.")
 @color_option
 @click.pass_context
@@ -60,7 +84,7 @@ def live(
     log: str | None,
     command: str | None,
     server_info: str | None,
-    config: str | None,
+    model_config: str | None,
     draft_config: str | None,
     stated: str | None,
     tree: str | None,
@@ -68,17 +92,12 @@ def live(
     output: str | None,
     jobs: int | None,
     no_cache: bool,
+    kept: "Kept",
     strict: bool,
     verbose: bool,
     color: Color,
 ) -> None:
-    """Say what a server runs with its arguments.
-
-    They are read from one of a log, a command and a /server_info answer; nothing in them is run,
-    and secrets are not shown. With the configurations of the model and its draft, the answer says
-    which of the layers that the draft asks for are captured, on which variant of the forward, and
-    what comes of those that are lost. FILE may be - for the standard input.
-    """
+    """Say what a server runs with its arguments."""
     from pathaudit.cli.progress import means_of_work
     from pathaudit.live import Question, live
 
@@ -88,12 +107,12 @@ def live(
         log=log,
         command=command,
         server_info=server_info,
-        config=config,
+        config=model_config,
         draft_config=draft_config,
         version=stated,
     )
-    rules = load_rules(("skipped-aux-capture",), ())
-    source = _source(tree, rules, needed=config is not None)
+    rules = load_all_rules(kept, ("skipped-aux-capture",))
+    source = _source(tree, rules, needed=model_config is not None)
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=False) as means:
         report = live(question, source, rules, means=means)
 
@@ -107,10 +126,9 @@ def live(
 def _source(tree: str | None, rules: "Ruleset", *, needed: bool) -> "SourceTree | None":
     """The tree that was named, or the installed one; none where it can be done without."""
     from pathaudit.errors import SourceError
-    from pathaudit.sources import open_source
 
     try:
-        return open_source(tree, rules.profile.package)
+        return open_tree(tree, rules)
     except SourceError:
         if tree is not None or needed:
             raise

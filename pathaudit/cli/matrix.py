@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Literal, TextIO, get_args
 
 import click
 
+from pathaudit.cli.manual import FILES, TREE, VARIABLES, Command, Manual, documented
 from pathaudit.cli.options import (
     Reach,
     color_option,
@@ -15,10 +16,12 @@ from pathaudit.cli.options import (
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
 from pathaudit.cli.served import served_class
+from pathaudit.cli.settings import settings_options
 from pathaudit.errors import UsageError
 from pathaudit.hints import did_you_mean
 
 if TYPE_CHECKING:
+    from pathaudit.config import Kept
     from pathaudit.results.matrices import Matrix
     from pathaudit.ruleset import Ruleset
     from pathaudit.sources import SourceTree
@@ -26,39 +29,57 @@ if TYPE_CHECKING:
 Format = Literal["text", "json", "markdown"]
 Answer = Literal["no", "unknown", "blocked", "gated", "yes", "changed"]
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit matrix                            the installed sglang
-  pathaudit matrix sglang==0.5.23
-  pathaudit matrix --entry DeepseekV3ForCausalLM
-  pathaudit matrix --config path/to/config.json
-  pathaudit matrix --columns capture,overlap --only no,unknown
-  pathaudit matrix sglang==0.5.23 --against sglang==0.5.20 --only changed
-  pathaudit matrix --format markdown --output SUPPORT.md
+MANUAL = Manual(
+    text="""
+    One row a class, one column a question, read from the code: each answer has the place that
+    proves it, and what could not be decided is called unknown. Draft models are left out. The exit
+    status does not depend on the answers.
+    """,
+    arguments=(TREE,),
+    sections=(
+        (
+            "Columns",
+            (
+                (
+                    "capture",
+                    "Every layer of the forward is captured, for each setter: of EAGLE-3 (E), "
+                    "DFlash (D), DSpark (S).",
+                ),
+                ("recorder", "The recorder of expert routing is told every layer."),
+                ("prefill", "forward_split_prefill keeps what the forward captures."),
+                ("overlap", "The path for two overlapping batches runs, and captures."),
+                ("stages", "The model can be split into pipeline stages."),
+                ("boundary", "The first and the last layer can be asked for."),
+            ),
+        ),
+        (
+            "Answers",
+            (
+                ("yes", "On every path that can run."),
+                ("no", "The class has it, and it fails or is lost on some path."),
+                ("gated", "Left out, or without effect, where the code says so."),
+                ("blocked", "Raises before a layer runs."),
+                ("unknown", "Could not be decided."),
+                ("-", "The class does not have it."),
+            ),
+        ),
+    ),
+    examples=(
+        ("pathaudit matrix", "the installed sglang"),
+        ("pathaudit matrix sglang==0.5.23", "a release"),
+        ("pathaudit matrix --entry DeepseekV3ForCausalLM", ""),
+        ("pathaudit matrix --config model/config.json", "the class that serves a model"),
+        ("pathaudit matrix --columns capture,overlap --only no,unknown", ""),
+        ("pathaudit matrix sglang==0.5.23 --against sglang==0.5.20 --only changed", ""),
+        ("pathaudit matrix --format markdown --output SUPPORT.md", ""),
+    ),
+    variables=VARIABLES,
+    files=FILES,
+)
 
-\b
-Columns, and what they say (see README.md for each answer):
-  capture   every layer of the forward is captured, for each setter of
-            EAGLE-3 (E), DFlash (D), DSpark (S)
-  recorder  the recorder of expert routing is told every layer
-  prefill   forward_split_prefill keeps what the forward captures
-  overlap   the path for two overlapping batches runs, and captures
-  stages    the model can be split into pipeline stages
-  boundary  the first and the last layer can be asked for
 
-\b
-Answers:
-  yes      on every path that can run
-  no       the class has it, and it fails or is lost on some path
-  gated    left out, or without effect, where the code says so
-  blocked  raises before a layer runs
-  unknown  could not be decided
-  -        the class does not have it
-"""
-
-
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("tree", metavar="[TREE]", required=False)
 @click.option("--entry", metavar="ARCHITECTURE", help="Only this served class, with all evidence.")
 @click.option("--config", metavar="FILE", help="Only the class that a model's config.json names.")
@@ -80,6 +101,7 @@ Answers:
 )
 @output_option("table")
 @source_options
+@settings_options
 @means_options
 @click.option("--verbose", is_flag=True, help="Show the evidence of what holds, and remarks, too.")
 @click.option("--quiet", is_flag=True, help="Tell nothing of what is done.")
@@ -96,17 +118,14 @@ def matrix(
     links: str,
     output: str | None,
     reach: Reach,
+    kept: "Kept",
     jobs: int | None,
     no_cache: bool,
     verbose: bool,
     quiet: bool,
     color: Color,
 ) -> None:
-    """Make a table of what each served class supports.
-
-    One row a class, one column a question, read from the code: each answer has the place that
-    proves it, and what could not be decided is called unknown. Draft models are left out.
-    """
+    """Make a table of what each served class supports."""
     if output is not None:
         check_output(output)
     if config is not None:
@@ -115,7 +134,7 @@ def matrix(
             raise UsageError(f"--entry is {entry}, and --config names {named}", "give one of them")
         entry = named
     answers = _answers(only, against)
-    source, rules = open_inputs(tree, (), reach._replace(quiet=quiet))
+    source, rules = open_inputs(tree, (), reach._replace(quiet=quiet), kept)
     asked = _columns(chosen, rules)
     sources = [source]
     if against is not None:

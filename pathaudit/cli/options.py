@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast, get_args
 import click
 
 from pathaudit.cli.output import Color
-from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathaudit.config import Kept
     from pathaudit.ruleset import Ruleset
     from pathaudit.sources import Access, SourceTree
 
@@ -57,7 +57,7 @@ def source_options(command: Command) -> Command:
     def gathered(
         *given: object, repo: str | None, overlay: str | None, offline: bool, **others: object
     ) -> None:
-        command(*given, reach=Reach(repo, overlay, offline), **others)
+        command(*given, reach=Reach(repo, overlay or None, offline), **others)
 
     repository = click.option(
         "--repo", metavar="DIR", help="The repository of git:REV, not that of the current folder."
@@ -66,7 +66,7 @@ def source_options(command: Command) -> Command:
         "--with", "overlay", metavar="DIR", help="Lay a folder over the tree, such as own models."
     )
     offline = click.option(
-        "--offline", is_flag=True, help="Download nothing; use the releases that are kept."
+        "--offline/--no-offline", help="Download nothing; use the releases that are kept."
     )
     return cast(Command, repository(over(offline(gathered))))
 
@@ -91,13 +91,18 @@ color_option = click.option(
 
 
 def open_inputs(
-    target: str | None, rules: tuple[str, ...] = (), reach: Reach = NEAR
+    target: str | None,
+    rules: tuple[str, ...] = (),
+    reach: Reach = NEAR,
+    kept: "Kept | None" = None,
 ) -> "tuple[SourceTree, Ruleset]":
     """Open a source tree, the installed package without a ``target``, and load rules by their id.
 
-    Raises ``SourceError``, ``RuleError`` or ``UsageError`` where that fails.
+    Without ids all are loaded. Of the settings ``kept`` their profile and folders of rules count,
+    not which rules they check. Raises ``SourceError``, ``RuleError``, ``ConfigError`` or
+    ``UsageError`` where that fails.
     """
-    ruleset = load_rules(rules, ())
+    ruleset = load_all_rules(kept, rules) if kept is not None else load_rules(rules, ())
     return open_tree(target, ruleset, reach), ruleset
 
 
@@ -133,31 +138,31 @@ def _say_nothing(_: str) -> None:
     return
 
 
-def open_targets(
-    targets: tuple[str, ...], ruleset: "Ruleset", reach: Reach = NEAR
-) -> "tuple[SourceTree, tuple[str, ...]]":
-    """Open a source tree, or that which some files belong to; the paths in it to ask about.
-
-    Raises ``SourceError`` or ``UsageError`` where that fails.
-    """
-    from pathaudit.sources import open_files
-
-    files = [target for target in targets if target.endswith(".py")]
-    if files and reach.overlay is not None:
-        raise UsageError("--with goes with a tree, not with files", "name the tree")
-    if files:
-        return open_files(files, ruleset.profile.package)
-    if len(targets) > 1:
-        raise UsageError(f"{targets[1]}: only one tree can be scanned", "or name its files")
-    return open_tree(targets[0] if targets else None, ruleset, reach), ()
-
-
-def load_rules(chosen: tuple[str, ...], own: tuple[str, ...]) -> "Ruleset":
+def load_rules(
+    chosen: tuple[str, ...], own: tuple[str, ...], kept: "Kept | None" = None
+) -> "Ruleset":
     """Load the shipped rules and those of the directories ``own``, or the ``chosen`` ones.
 
-    Raises ``RuleError`` or ``UsageError`` where that fails.
+    With settings ``kept``, what they say of rules, severities, files and classes holds, unless
+    rules were ``chosen``. Raises ``RuleError``, ``ConfigError`` or ``UsageError`` where that fails.
     """
     from pathaudit.ruleset import load_ruleset, rules_directory
 
+    if kept is not None:
+        from pathaudit.config import settled
+
+        return settled(kept, rules_directory() / FRAMEWORK, chosen=chosen, own=own)
     extra = tuple(Path(directory) for directory in own)
     return load_ruleset(rules_directory() / FRAMEWORK, only=chosen, extra=extra)
+
+
+def load_all_rules(kept: "Kept", only: tuple[str, ...] = ()) -> "Ruleset":
+    """Load all rules that the settings know of, or some, whether they check them or not.
+
+    Raises as ``load_rules``.
+    """
+    from pathaudit.config import settled_profile
+    from pathaudit.ruleset import rules_directory
+
+    shipped, own = rules_directory() / FRAMEWORK, kept.settings.own_rules
+    return settled_profile(kept, shipped, own=own, only=only)

@@ -44,6 +44,15 @@ def write_report(target: str | None, render: Render) -> None:
         raise UsageError(f"{where}: cannot be written: {error.strerror}") from error
 
 
+def write_text(target: str, text: str) -> None:
+    """Write a file, whole or not at all; raises as ``write_report``."""
+
+    def render(out: TextIO) -> None:
+        out.write(text)
+
+    write_report(target, render)
+
+
 def _write_stdout(render: Render) -> None:
     if sys.stdout is None:
         return  # closed by whoever started us, and only wants the exit status

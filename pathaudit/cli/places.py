@@ -24,13 +24,15 @@ def source_root_option(command: Command) -> Command:
     )(command)
 
 
-def locator(tree: "SourceTree", root: str | None) -> Callable[[str], str]:
+def locator(tree: "SourceTree | None", root: str | None) -> Callable[[str], str]:
     """Return what gives the path of a file of ``tree`` from ``root``.
 
     Without a root it is that of the git work tree around the file, or else the current folder. A
     file that is not below it keeps its path in the tree, as one of a release does. UsageError if
     the tree is not below a root that was stated.
     """
+    if tree is None:
+        return str
     if root is not None:
         _expect_below(tree, root)
     above = os.path.abspath(root) if root is not None else None

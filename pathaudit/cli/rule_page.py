@@ -17,11 +17,11 @@ _EXAMPLE = 40  # lines that are shown
 _LEFT_OUT = "    ..."
 
 
-def rule_lines(rules: Ruleset, rule: Rule, page: Page) -> Iterator[Line]:
-    """Yield the lines of a page about one of the rules."""
+def rule_lines(rules: Ruleset, rule: Rule, page: Page, stated: str = "") -> Iterator[Line]:
+    """Yield the lines of a page about one of the rules; ``stated`` is what settings make of it."""
     yield from paragraph(f"{rule.id}: ", rule.title, _INDENT, page)
     yield ()
-    yield from paragraph("severity: ", severity_text(rule), _INDENT, page)
+    yield from paragraph("severity: ", severity_text(rule) + stated, _INDENT, page)
     yield from _section("Why", rule.why, page)
     yield from _example(rules, rule, page)
     yield from _section("Use instead", rule.use_instead, page)
@@ -36,11 +36,11 @@ def rule_lines(rules: Ruleset, rule: Rule, page: Page) -> Iterator[Line]:
         yield from paragraph("since: ", rule.since, _INDENT, page)
 
 
-def remark_lines(remark: Remark, page: Page) -> Iterator[Line]:
-    """Yield the lines of a page about what is said of a comment."""
+def remark_lines(remark: Remark, page: Page, stated: str = "") -> Iterator[Line]:
+    """Yield the lines of a page about what is said of a comment; ``stated`` as for a rule."""
     yield from paragraph(f"{remark.id}: ", remark.title, _INDENT, page)
     yield ()
-    yield from paragraph("severity: ", remark.severity, _INDENT, page)
+    yield from paragraph("severity: ", remark.severity + stated, _INDENT, page)
     yield from _section("Why", remark.why, page)
     yield from _section("Use instead", remark.fix, page)
 

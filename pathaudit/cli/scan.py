@@ -9,23 +9,38 @@ import click
 from pathaudit.cli.baselines import Baselines, baseline_options
 from pathaudit.cli.excerpts import excerpts
 from pathaudit.cli.forms import FailOn, Form, Told, Writing, form_options, render_report
+from pathaudit.cli.manual import (
+    BASELINE_FILE,
+    FILES,
+    FINDINGS_FAIL,
+    TREE,
+    VARIABLES,
+    Command,
+    Manual,
+    documented,
+)
 from pathaudit.cli.options import (
     Reach,
     color_option,
     load_rules,
     means_options,
-    open_targets,
     own_rules_option,
     source_options,
 )
 from pathaudit.cli.output import Color, columns, wants_color
+from pathaudit.cli.patches import patches_option, with_patches
 from pathaudit.cli.places import locator
 from pathaudit.cli.served import served_class
+from pathaudit.cli.settings import settings_options
 from pathaudit.cli.status import Status
+from pathaudit.cli.targets import Asked, open_targets
 from pathaudit.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathaudit.audit import Means
+    from pathaudit.config import Kept
     from pathaudit.results import EntryReport, Report
+    from pathaudit.ruleset import Ruleset
     from pathaudit.sources import SourceTree
 
 
@@ -38,25 +53,49 @@ class Shown(NamedTuple):
     started: float
 
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit scan                              the installed sglang
-  pathaudit scan ~/src/sglang                 a checkout
-  pathaudit scan git:v0.5.6 --repo ~/src/sglang
-  pathaudit scan sglang==0.5.9                a release, read from its wheel
-  pathaudit scan --with my_models             with models of your own
-  pathaudit scan --entry DeepseekV3ForCausalLM
-  pathaudit scan --config path/to/config.json   the class that serves a model
-  pathaudit scan sglang/srt/models/llama.py   what depends on a file
-  pathaudit scan --format json --output report.json
-  pathaudit scan fork --format sarif --output pathaudit.sarif
-  pathaudit scan --fail-on never | less       look, and never fail
-  pathaudit scan --rules ours --rule skipped-tap
-"""
+MANUAL = Manual(
+    text="""
+    A finding says where a path leaves what must happen, on which condition, which layers it
+    concerns and which flags select it. What holds is counted, and shown with --verbose; what
+    could not be judged is called unknown, or a gap. Findings that can be reached and are as severe
+    as --fail-on says fail the run.
+
+    With FILES, only the classes whose paths depend on one of them are audited.
+    """,
+    arguments=(
+        TREE,
+        (
+            "FILES",
+            "Python files of one tree: the one that they are in, or that --tree names. Files of no "
+            "tree are left out.",
+        ),
+    ),
+    examples=(
+        ("pathaudit scan", "the installed sglang"),
+        ("pathaudit scan ~/src/sglang", "a checkout"),
+        ("pathaudit scan git:v0.5.6 --repo ~/src/sglang", ""),
+        ("pathaudit scan sglang==0.5.9", "a release, read from its wheel"),
+        ("pathaudit scan --with my_models", "with models of your own"),
+        ("pathaudit scan --entry DeepseekV3ForCausalLM", "one served class"),
+        ("pathaudit scan --config model/config.json", "the class that serves a model"),
+        ("pathaudit scan sglang/srt/models/llama.py", "what depends on a file"),
+        ("pathaudit scan --tree sglang==0.5.9 --with my_models my_models/own.py", ""),
+        ("pathaudit scan --strict --quiet", "in a script: the exit status is all"),
+        ("pathaudit scan --format json --output report.json", ""),
+        ("pathaudit scan fork --format sarif --output pathaudit.sarif", ""),
+        ("pathaudit scan --write-baseline known.yaml", "accept what is there today"),
+        ("pathaudit scan --baseline known.yaml", "fail on what is new"),
+        ("pathaudit scan --fail-on never | less", "look, and never fail"),
+        ("pathaudit scan --rules ours --rule skipped-tap", "a rule of your own"),
+    ),
+    statuses=FINDINGS_FAIL,
+    variables=VARIABLES,
+    files=(*FILES, BASELINE_FILE),
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("targets", metavar="[TREE | FILES...]", nargs=-1)
 @click.option(
     "--rule", "chosen", metavar="ID", multiple=True, help="Check only this rule; repeatable."
@@ -73,11 +112,14 @@ Examples:
     show_default=True,
     help="The mildest severity that makes the exit status 1.",
 )
-@click.option("--strict", is_flag=True, help="Fail too on what could not be judged.")
+@click.option("--tree", metavar="TREE", help="The tree that FILES belong to; others are left out.")
+@click.option("--strict/--no-strict", help="Fail too on what could not be judged.")
 @form_options(get_args(Form))
 @source_options
 @means_options
 @baseline_options
+@settings_options
+@patches_option
 @click.option("--verbose", is_flag=True, help="Show what holds and where, and all gaps, too.")
 @click.option("--quiet", is_flag=True, help="Print no report; the exit status is the answer.")
 @color_option
@@ -90,10 +132,12 @@ def scan(
     own: tuple[str, ...],
     entry: str | None,
     config: str | None,
+    tree: str | None,
     fail_on: FailOn,
     strict: bool,
     writing: Writing,
     known: Baselines,
+    kept: "Kept",
     verbose: bool,
     quiet: bool,
     color: Color,
@@ -101,15 +145,7 @@ def scan(
     jobs: int | None,
     no_cache: bool,
 ) -> None:
-    """Find the paths that break a rule.
-
-    TREE is a directory (a checkout, a site-packages folder, the package itself), a git revision
-    such as git:v0.5.6, a release such as sglang==0.5.9, a wheel or a source archive. Without it the
-    installed package is read. With FILES of a tree, only the classes whose paths depend on one of
-    them are audited. A finding says where the path leaves, on which condition, and which
-    layers it concerns; findings that are reachable and as severe as --fail-on fail the run.
-    """
-    from pathaudit.audit import audit
+    """Find the paths that break a rule."""
     from pathaudit.cli.progress import means_of_work
 
     started = time.perf_counter()
@@ -117,17 +153,30 @@ def scan(
     known.read()
     if config is not None:
         entry = _only_entry(entry, served_class(config))
-    ruleset = load_rules(chosen, own)
-    source, files = open_targets(targets, ruleset, reach._replace(quiet=quiet))
-    where = locator(source, writing.source_root)
+    ruleset = with_patches(load_rules(chosen, own, kept), chosen)
+    asked = open_targets(targets, tree, ruleset, reach._replace(quiet=quiet))
+    where = locator(asked.tree, writing.source_root)
     told = Told(writing.form, ruleset, where, fail_on, strict)
     with means_of_work(jobs=jobs, cached=not no_cache, quiet=quiet) as means:
-        report = audit(source, ruleset, entry=entry, files=files, means=means)
-    report = known.use(report, source, whole=entry is None and not files)
+        report = _audited(asked, ruleset, entry, known, means)
     shown = Shown(verbose, entry is not None, color, started)
-    render = partial(_render, source, report, told, shown if writing.form == "text" else None)
+    render = partial(_render, asked.tree, report, told, shown if writing.form == "text" else None)
     writing.write(render, quiet=quiet)
     context.exit(Status.FINDINGS if _fails(report, fail_on, strict) else Status.CLEAN)
+
+
+def _audited(
+    asked: Asked, ruleset: "Ruleset", entry: str | None, known: Baselines, means: "Means"
+) -> "Report":
+    """The report on a tree or on files of it, with what a baseline accepts."""
+    from pathaudit.audit import audit
+    from pathaudit.summary import report_of_nothing
+
+    if asked.tree is None:
+        return report_of_nothing(ruleset)
+    report = audit(asked.tree, ruleset, entry=entry, files=asked.files, means=means)
+    whole = entry is None and not asked.files and not ruleset.policy.entries
+    return known.use(report, asked.tree, whole=whole, policy=ruleset.policy)
 
 
 def _only_entry(entry: str | None, named: str) -> str:
@@ -137,11 +186,14 @@ def _only_entry(entry: str | None, named: str) -> str:
 
 
 def _render(
-    source: "SourceTree", report: "Report", told: Told, shown: Shown | None, out: TextIO
+    source: "SourceTree | None", report: "Report", told: Told, shown: Shown | None, out: TextIO
 ) -> None:
     """Write the text with what is to be shown, or another form."""
     if shown is None:
         render_report(told, report, out)
+        return
+    if source is None:
+        out.write("No file of a tree that can be audited: nothing was judged\n")
         return
     from pathaudit.reporters import text
 

@@ -70,6 +70,7 @@ def _compare(old: Side, new: Side, naming: Naming) -> ReportDiff:
             variants=ways.variants,
             events=ways.events,
             summary=_NOTHING,
+            left_out=now.left_out,
         )
     )
 

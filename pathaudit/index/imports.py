@@ -20,38 +20,70 @@ _NAME = re.compile(rb"[\w.]+")
 
 def lead_to(tree: SourceTree, starts: Iterable[str], targets: frozenset[str]) -> frozenset[str]:
     """Those of the files ``starts`` that are, or import at some remove, one of ``targets``."""
-    starts = list(starts)
-    importers: dict[str, set[str]] = {}
-    seen: set[str] = set()
-    pending = list(starts)
-    while pending:
-        file = pending.pop()
-        if file not in seen:
-            seen.add(file)
-            for imported in _imports(tree, file):
-                importers.setdefault(imported, set()).add(file)
-                pending.append(imported)
-    reached = set(targets)
-    pending = list(targets)
-    while pending:
-        fresh = importers.get(pending.pop(), set()) - reached
-        reached |= fresh
-        pending += fresh
-    return frozenset(file for file in starts if file in reached)
+    return Imports(tree).lead_to(starts, targets)
 
 
-def _imports(tree: SourceTree, file: str) -> Iterator[str]:
-    """The files that one may import, with the packages that hold them."""
+class Imports:
+    """The imports of a tree, each file looked at once and only when it is asked about."""
+
+    def __init__(self, tree: SourceTree) -> None:
+        self._tree = tree
+        self._known: dict[str, frozenset[str]] = {}
+        self._modules: dict[str, frozenset[str]] = {}
+
+    def lead_to(self, starts: Iterable[str], targets: frozenset[str]) -> frozenset[str]:
+        """As the function of this name, for several questions about one tree."""
+        starts = list(starts)
+        importers = self._importers(starts)
+        reached = set(targets)
+        pending = list(targets)
+        while pending:
+            fresh = importers.get(pending.pop(), set()) - reached
+            reached |= fresh
+            pending += fresh
+        return frozenset(file for file in starts if file in reached)
+
+    def _importers(self, starts: Iterable[str]) -> dict[str, set[str]]:
+        """Which files import a file, as far as one comes from ``starts``."""
+        importers: dict[str, set[str]] = {}
+        seen = set(starts)
+        pending = list(seen)
+        while pending:
+            file = pending.pop()
+            imported = self._imports(file)
+            for other in imported:
+                importers.setdefault(other, set()).add(file)
+            fresh = imported - seen
+            seen |= fresh
+            pending += fresh
+        return importers
+
+    def _imports(self, file: str) -> frozenset[str]:
+        if file not in self._known:
+            self._known[file] = frozenset().union(*map(self._files_of, _named(self._tree, file)))
+        return self._known[file]
+
+    def _files_of(self, dotted: str) -> frozenset[str]:
+        """The files that a module may be, with the packages that hold it."""
+        if dotted not in self._modules:
+            self._modules[dotted] = frozenset(_files_of(self._tree, dotted))
+        return self._modules[dotted]
+
+
+def _files_of(tree: SourceTree, dotted: str) -> Iterator[str]:
+    parts = tree.here(dotted).split(".")
+    for depth in range(1, len(parts) + 1) if parts[0] == tree.package else ():
+        base = "/".join(parts[:depth])
+        yield from (x for x in (f"{base}.py", f"{base}/__init__.py") if x in tree)
+
+
+def _named(tree: SourceTree, file: str) -> set[str]:
+    """The modules that a file names in its import statements."""
     try:
         text = tree.read_once(file)
     except SourceError:
-        return
-    for match in _IMPORT.finditer(text):
-        for dotted in _dotted(file, match):
-            parts = tree.here(dotted).split(".")
-            for depth in range(1, len(parts) + 1) if parts[0] == tree.package else ():
-                base = "/".join(parts[:depth])
-                yield from (x for x in (f"{base}.py", f"{base}/__init__.py") if x in tree)
+        return set()
+    return {dotted for match in _IMPORT.finditer(text) for dotted in _dotted(file, match)}
 
 
 def _dotted(file: str, match: re.Match[bytes]) -> Iterator[str]:

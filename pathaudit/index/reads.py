@@ -117,5 +117,9 @@ def compile_globs(globs: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
 
 def paths_under(tree: SourceTree, globs: tuple[str, ...]) -> tuple[str, ...]:
     """The paths of a tree that globs match, in order."""
-    spec = compile_globs(globs)
-    return tuple(path for path in tree.paths if spec.match_file(path))
+    return _matching(globs, tree.paths)
+
+
+@lru_cache(maxsize=64)
+def _matching(globs: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(filter(compile_globs(globs).match_file, paths))

@@ -10,7 +10,7 @@ from pathaudit.paths.events import Given, layer_of
 from pathaudit.paths.expressions import Outcome
 from pathaudit.paths.follow import layers_in
 from pathaudit.paths.layers import LayerMachine
-from pathaudit.paths.machine import CALL_DEPTH, CallPoint, Frame
+from pathaudit.paths.machine import CallPoint, Frame
 from pathaudit.paths.relevance import Plan, plan_function
 from pathaudit.paths.state import RUNNING, State
 from pathaudit.paths.values import (
@@ -177,7 +177,7 @@ class CallMachine(LayerMachine):
     ) -> list[Outcome]:
         """A nested function sees the names of the function around it."""
         found = self.evaluator.closures.get(closure)
-        if found is None or frame.depth >= CALL_DEPTH:
+        if found is None or frame.depth >= self.deepest:
             return self.call_unknown(node, closure, given, state, frame)
         function, home = found
         names = {**dict(closure.cells), **(state.names if home is frame.place else {})}

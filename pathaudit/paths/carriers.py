@@ -51,7 +51,8 @@ class Interest(Struct, frozen=True):
     layer? ``collects``: does a class collect? ``results``: calls, by ``id``, whose result is
     followed; ``wanted``: names to keep whatever they hold; ``whole``: nothing is left out at the
     end. Without ``lists`` an empty list is nothing to follow. ``makes``: does a function make what
-    must stand around a run?
+    must stand around a run? ``leads``: calls, by ``id``, that lead to an event, and ``here``:
+    statements, by ``id``, that are one.
     """
 
     stacks: frozenset[str]
@@ -70,6 +71,8 @@ class Interest(Struct, frozen=True):
     wanted: frozenset[str] = frozenset()
     whole: bool = False
     lists: bool = True
+    leads: frozenset[int] = frozenset()
+    here: frozenset[int] = frozenset()
 
 
 class Carriers:
@@ -101,6 +104,8 @@ class Carriers:
         return len(self.names) != before
 
     def _body_matters(self, function: ir.Function) -> bool:
+        if any(id(item) in self.interest.here for item in all_statements(function.body)):
+            return True
         return any(
             self.is_event(node)
             or (isinstance(node, ir.Name) and node.id in self.names)
@@ -221,6 +226,8 @@ class Carriers:
     def is_event(self, node: ir.Expression) -> bool:
         if not isinstance(node, ir.Call):
             return False
+        if id(node) in self.interest.leads:
+            return True
         function = node.function
         if self.interest.makes(function):
             return True

@@ -8,7 +8,7 @@ from pathaudit import ir
 from pathaudit.index import ClassRef, FunctionRef, Instance, Types
 from pathaudit.paths.events import Given
 from pathaudit.paths.expressions import Outcome
-from pathaudit.paths.machine import CALL_DEPTH, CallPoint, Frame
+from pathaudit.paths.machine import CallPoint, Frame
 from pathaudit.paths.runs import RunMachine
 from pathaudit.paths.state import RAISED, RUNNING, State, merge_states
 from pathaudit.paths.values import (
@@ -57,7 +57,7 @@ class FollowMachine(RunMachine):
         """Execute a callee and return its exits."""
         static = self.index.is_static(ref)
         bound_to = None if static else receiver
-        if frame.depth >= CALL_DEPTH or _is_active(ref, frame):
+        if frame.depth >= self.deepest or is_active(ref, frame):
             return self.call_unknown(node, Callee(ref), given, state, frame)
         point = CallPoint(frame, node.region, state, ref.qualname)
         names, carriers = self._bind(ref, bound_to, given)
@@ -206,7 +206,7 @@ def value_of_constant(value: bool | int | float | str | None) -> Value:
     return Constant(value)
 
 
-def _is_active(ref: FunctionRef, frame: Frame) -> bool:
+def is_active(ref: FunctionRef, frame: Frame) -> bool:
     node: Frame | None = frame
     while node is not None:
         if node.ref == ref:

@@ -134,6 +134,7 @@ class Machine(ABC):
         self._loop_numbers = 0
         self._steps = 0
         self.allowed = STEPS
+        self.deepest = CALL_DEPTH
         # The states at which a `try` that is being executed may be left, innermost last.
         self.catching: list[tuple[Frame, list[State]]] = []
 

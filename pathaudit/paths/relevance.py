@@ -157,6 +157,8 @@ class _Planner:
         return found
 
     def _is_relevant(self, statement: ir.Statement) -> bool:
+        if id(statement) in self._interest.here:
+            return True
         if any(id(item) in self._splits for item in own_expressions(statement)):
             return True
         match statement:
@@ -316,6 +318,8 @@ class _Planner:
 
         A ``raise`` that ends the body ends the path, whatever stands before it.
         """
+        if id(statement) in self._interest.here:
+            return True
         last = statement is self._function.body[-1]
         if last and isinstance(statement, ir.Exit) and statement.kind == "raise":
             return True

@@ -6,7 +6,14 @@ from typing import TextIO
 
 from pathaudit.reporters.diagnostics import Block, block_lines, marked_spots
 from pathaudit.reporters.escaping import visible
-from pathaudit.reporters.phrases import counted, listed, shown_path, source_name, word_of
+from pathaudit.reporters.phrases import (
+    counted,
+    left_out_phrases,
+    listed,
+    shown_path,
+    source_name,
+    word_of,
+)
 from pathaudit.reporters.snippets import numbers_shown
 from pathaudit.reporters.terminal import GLUE, Line, Page, Styled, hanging, paint, table
 from pathaudit.results import Finding, Severity, fails
@@ -258,6 +265,7 @@ def _summary(diff: ReportDiff, page: Page, seconds: float | None) -> Iterator[Li
         parts.append(f"{counts.dropped} no longer there")
     parts.append(f"{counted(counts.undecided, 'verdict')} became unknown")
     parts.append(f"{counted(counts.variants, 'way', 'ways')} to run layers changed")
+    parts += left_out_phrases(diff.left_out)
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")
     text = f"from {source_name(diff.old)} to {source_name(diff.new)}: {'; '.join(parts)}"

@@ -17,6 +17,7 @@ from pathaudit.reporters.phrases import (
     by_urgency,
     counted,
     here,
+    left_out_phrases,
     version_beside,
     word_of,
 )
@@ -61,6 +62,7 @@ def _head(report: Report) -> Iterator[str]:
         f"{counted(counts.holds, 'holds', 'hold')}, {counts.violated} violated, "
         f"{counts.unknown} unknown; {counts.suppressed} suppressed; {counted(counts.gaps, 'gap')}."
     )
+    yield from (f"{phrase}." for phrase in left_out_phrases(report.left_out))
     yield ""
 
 

@@ -17,6 +17,7 @@ from pathaudit.reporters.phrases import (
     by_urgency,
     counted,
     here,
+    left_out_phrases,
     source_name,
     word_of,
 )
@@ -49,6 +50,7 @@ def render(report: Report, out: TextIO, *, locate: Locate = here) -> None:
         f"{counted(counts.entries, 'entry', 'entries')} audited, {counts.suppressed} suppressed, "
         f"{counted(counts.gaps, 'gap')}"
     )
+    extent = "; ".join((extent, *left_out_phrases(report.left_out)))
     where = source_name(report.source)
     last = f"pathaudit: {answer_of(report)[1]} in {where}: {extent}".replace(GLUE, " ")
     write_annotations(report.findings, report.gaps, last, out, locate)
@@ -60,7 +62,8 @@ def render_diff(diff: ReportDiff, out: TextIO, *, locate: Locate = here) -> None
     versions = f"{source_name(diff.old)} -> {source_name(diff.new)}".replace(GLUE, " ")
     counts = diff.summary
     last = f"pathaudit: {versions}: {counts.added} added, {counts.changed} changed"
-    write_annotations(findings, (), f"{last}, {counts.fixed} fixed", out, locate)
+    last = "; ".join((f"{last}, {counts.fixed} fixed", *left_out_phrases(diff.left_out)))
+    write_annotations(findings, (), last, out, locate)
 
 
 def write_annotations(

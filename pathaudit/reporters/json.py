@@ -11,6 +11,9 @@ from pathaudit.results.bumps import BumpReport
 from pathaudit.results.hooks import HooksReport
 from pathaudit.results.live import LiveReport
 from pathaudit.results.matrices import Matrix
+from pathaudit.results.patches import KeptPatches, PatchesReport
+from pathaudit.results.reaches import ReachReport
+from pathaudit.results.settings import SettingsReport
 from pathaudit.results.versions import History, ReportDiff
 
 Answer: TypeAlias = (
@@ -21,8 +24,12 @@ Answer: TypeAlias = (
     | GatesReport
     | LiveReport
     | BumpReport
+    | ReachReport
     | HooksReport
     | Matrix
+    | PatchesReport
+    | KeptPatches
+    | SettingsReport
 )
 
 _FIRST = ("schema", "tool", "source", "findings", "entries", "gaps", "summary")

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from pathaudit.reporters.diagnostics import attributes
 from pathaudit.reporters.escaping import visible
-from pathaudit.reporters.phrases import REACHES, Locate, by_urgency, here, word_of
+from pathaudit.reporters.phrases import REACHES, Locate, by_urgency, here, left_out_phrases, word_of
 from pathaudit.reporters.terminal import GLUE
 from pathaudit.results import (
     EntryReport,
@@ -27,6 +27,7 @@ from pathaudit.results import (
 )
 
 _GAPS = "gaps"
+_SETTINGS = "settings"
 
 
 class _Case(Struct, frozen=True):
@@ -60,6 +61,7 @@ def render(
     rules = sorted({*report.rules, *(finding.rule for finding in report.findings)})
     suites = [(rule, list(_cases(report, rule, judge))) for rule in rules]
     suites.append((_GAPS, [_of_gap(gap, judge) for gap in report.gaps]))
+    suites.append((_SETTINGS, [_of_settings(x) for x in left_out_phrases(report.left_out)]))
     every = [case for _, cases in suites for case in cases]
     root = ElementTree.Element("testsuites", {"name": "pathaudit", **_counts(every)})
     for name, cases in suites:
@@ -162,6 +164,11 @@ def _of_gap(gap: Gap, judge: _Judge) -> _Case:
     outcome = "failure" if judge.strict else "skipped"
     name = f"{visible(gap.kind)}: {message} ({file})"
     return _Case(name, file, gap.line, outcome=outcome, message=message, kind="gap")
+
+
+def _of_settings(left_out: str) -> _Case:
+    """What the settings leave out: no test of it was made."""
+    return _Case("exclude", "", 0, outcome="skipped", message=left_out)
 
 
 # ---- XML ----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import TextIO
 from pathaudit.reporters.changes import unexplained
 from pathaudit.reporters.fitting import LIMIT, Unit, fitting, lines_of, size
 from pathaudit.reporters.markdown_text import MARKER, cell, cells, code, escaped
-from pathaudit.reporters.phrases import counted, word_of
+from pathaudit.reporters.phrases import counted, left_out_phrases, word_of
 from pathaudit.reporters.timeline import cell_of
 from pathaudit.results import Finding, Severity, Source, fails
 from pathaudit.results.versions import History, Kept, ReportDiff, Trace, Variant, VariantChange
@@ -67,6 +67,7 @@ def _head(diff: ReportDiff) -> Iterator[str]:
         f"changed, {counts.unchanged} unchanged; {counted(counts.undecided, 'verdict')} became "
         f"unknown; {counted(counts.variants, 'way')} to run layers changed."
     )
+    yield from (f"{phrase}." for phrase in left_out_phrases(diff.left_out))
     yield ""
 
 

@@ -1,7 +1,7 @@
 """Short phrases that say one thing of a result: a place, a condition, a few names, a count."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.terminal import GLUE, PATH_LENGTH, Styled, cut
@@ -19,6 +19,7 @@ from pathaudit.results import (
     Source,
     Verdict,
 )
+from pathaudit.results.settings import LeftOut
 
 _NAMES = 3
 REACHES = {
@@ -127,6 +128,19 @@ def answer_of(report: Report) -> Styled:
         return "good", "No audited path depends on these files"
     if not counts.sites:
         return "warning", "Nothing was judged"
-    if counts.holds < counts.sites or counts.gaps:
+    if counts.holds < counts.sites or counts.gaps or _leaves_out(report):
         return "good", "No findings"
     return "good", "Every path holds"
+
+
+def left_out_phrases(left: LeftOut | None) -> Iterator[str]:
+    """What the settings leave out; said even where that is nothing, if they exclude files."""
+    if left is not None:
+        findings, gaps = counted(left.findings, "finding"), counted(left.gaps, "gap")
+        entries = counted(left.entries, "entry", "entries")
+        yield f"left out by `exclude`: {findings}, {entries}, {gaps}"
+
+
+def _leaves_out(report: Report) -> bool:
+    left = report.left_out
+    return left is not None and bool(left.findings or left.entries or left.gaps)

@@ -84,7 +84,12 @@ def render(
     notes = [_of_gap(gap) for gap in report.gaps]
     notes += [_of_unused(entry) for entry in report.baseline.unused] if report.baseline else []
     summary: dict[str, int] = msgspec.to_builtins(report.summary)
-    properties = RunProperties(source=_source(report.source), summary=summary, inert=report.inert)
+    properties = RunProperties(
+        source=_source(report.source),
+        summary=summary,
+        inert=report.inert,
+        left_out=report.left_out,
+    )
     telling = Telling(_indexed(rules), locate, report.baseline)
     _write(_run(command, report.tool, rules, report.findings, notes, telling, properties), out)
 
@@ -100,7 +105,12 @@ def render_diff(
     findings.sort(key=lambda x: (x.file, x.line, x.column, x.rule, x.entry))
     rules = _rules(docs, findings)
     summary: dict[str, int] = msgspec.to_builtins(diff.summary)
-    properties = RunProperties(source=_source(diff.new), old=_source(diff.old), summary=summary)
+    properties = RunProperties(
+        source=_source(diff.new),
+        old=_source(diff.old),
+        summary=summary,
+        left_out=diff.left_out,
+    )
     telling = Telling(_indexed(rules), locate, None, states)
     _write(_run("diff", diff.tool, rules, findings, [], telling, properties), out)
 

@@ -9,6 +9,7 @@ import re
 from msgspec import Struct, field
 
 from pathaudit.reporters.escaping import visible
+from pathaudit.results.settings import LeftOut
 
 BASE = "%SRCROOT%"
 _LINK = re.compile(r"\](?=\()")
@@ -162,6 +163,7 @@ class RunProperties(_Object, frozen=True, kw_only=True):
     summary: dict[str, int]
     old: dict[str, str] = {}
     inert: tuple[str, ...] = ()
+    left_out: LeftOut | None = None
 
 
 class Run(_Object, frozen=True, kw_only=True):

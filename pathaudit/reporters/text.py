@@ -18,6 +18,7 @@ from pathaudit.reporters.phrases import (
     by_urgency,
     counted,
     layers_run,
+    left_out_phrases,
     listed,
     place_of,
     source_name,
@@ -214,10 +215,12 @@ def _summary(report: Report, page: Page, seconds: float | None) -> Iterator[Line
         f"{counts.violated} violated, {counts.unknown} unknown",
         f"{counts.suppressed} suppressed",
         counted(counts.gaps, "gap"),
+        *left_out_phrases(report.left_out),
     ]
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")
-    text = f"in {source_name(report.source)}: {'; '.join(parts)}"
+    about = f", for {counted(len(report.files), 'file')}" if report.files else ""
+    text = f"in {source_name(report.source)}{about}: {'; '.join(parts)}"
     yield from hanging(
         (answer_of(report), ("", " ")), re.sub(r"(?<=\d) (?=\w)", GLUE, text), 2, page
     )

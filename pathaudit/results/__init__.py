@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from pathaudit.results.settings import LeftOut
+
 
 class Severity(StrEnum):
     ERROR = "error"
@@ -232,7 +234,8 @@ class Report(Struct, frozen=True, kw_only=True):
     """The answer of a scan, in a fixed order: by file, line, rule.
 
     With ``files`` it tells only of what depends on one of them. ``inert`` are the rules that found
-    nothing in the tree to look at: that they report nothing says nothing.
+    nothing in the tree to look at: that they report nothing says nothing. ``left_out`` counts what
+    is in files that the user's settings exclude, if they do.
     """
 
     tool: str
@@ -245,6 +248,7 @@ class Report(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     inert: tuple[str, ...] = ()
     baseline: BaselineUse | None = None
+    left_out: LeftOut | None = None
     schema: int = 1
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from pathaudit.results import Finding, Report, Severity, Source, Verdict, fails
+from pathaudit.results.settings import LeftOut
 
 
 class EventUse(Struct, frozen=True):
@@ -183,7 +184,7 @@ class ReportDiff(Struct, frozen=True, kw_only=True):
 
     ``fixed`` are findings whose place is right now, ``dropped`` those that are not there for
     another reason. ``unchanged`` are findings of both versions, ``changed`` those of them whose
-    severity, verdict, reach or acceptance differs.
+    severity, verdict, reach or acceptance differs. ``left_out`` is that of the new version.
     """
 
     tool: str
@@ -200,6 +201,7 @@ class ReportDiff(Struct, frozen=True, kw_only=True):
     variants: tuple[VariantChange, ...]
     events: tuple[EventLoss, ...]
     summary: DiffSummary
+    left_out: LeftOut | None = None
     schema: int = 1
 
 

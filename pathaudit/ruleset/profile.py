@@ -18,12 +18,14 @@ from pathaudit.ruleset.settings import Settings
 class Entries(Struct, frozen=True, forbid_unknown_fields=True):
     """Which classes are served, and which of their methods the framework calls.
 
-    ``batch`` is the parameter through which what runs decoder layers is given the batch.
+    ``batch`` is the parameter through which what runs decoder layers is given the batch; ``assume``
+    names what is assumed of it where somebody asks which code runs.
     """
 
     variable: str
     methods: tuple[str, ...]
     batch: str = ""
+    assume: tuple[str, ...] = ()
 
 
 class Modules(Struct, frozen=True, forbid_unknown_fields=True):
@@ -249,8 +251,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     settings: Settings = Settings()
     predicates: tuple[Predicate, ...] = ()
     serving: Serving = Serving()
-    hooks: Hooks = Hooks()
     published: Published = Published()
+    hooks: Hooks = Hooks()
     matrix: MatrixFacts = MatrixFacts()
 
     @property

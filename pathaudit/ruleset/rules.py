@@ -3,9 +3,11 @@
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pathaudit.results import Severity
 from pathaudit.ruleset.anchors import Anchor
+from pathaudit.ruleset.patches import Reliance
 from pathaudit.ruleset.profile import Profile
 
 
@@ -218,6 +220,13 @@ class ShapeRule(Rule, frozen=True, kw_only=True, tag="shape"):
     assume_armed: tuple[str, ...] = ()
 
 
+class ReliesRule(Rule, frozen=True, kw_only=True, tag="relies"):
+    """What the patches of a user rely on is there. ``message`` may use ``{patch}`` and ``{how}``.
+
+    Where there are no patches, there is no such rule.
+    """
+
+
 AnyRule: TypeAlias = (
     CoversRule
     | CarriesRule
@@ -235,13 +244,41 @@ AnyRule: TypeAlias = (
     | ParityRule
     | InvokesRule
     | ShapeRule
+    | ReliesRule
 )
 
 
+class Policy(Struct, frozen=True):
+    """What a user's settings say of answers, by the ids of rules and of remarks.
+
+    ``severities`` are those of a rule's findings, as far as the rule itself rates none milder.
+    Findings of ``off`` and those in files that match ``exclude``, globs as in .gitignore, are not
+    told. With ``entries``, names of served classes, only what concerns one of them is.
+    """
+
+    severities: dict[str, Severity] = {}
+    off: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    entries: tuple[str, ...] = ()
+
+
 class Ruleset(Struct, frozen=True):
-    """A profile with the rules to check, sorted by id; ``known`` are the ids of all there are."""
+    """A profile with the rules to check, sorted by id; ``known`` are the ids of all there are.
+
+    ``patches`` are those of the user whose tree is to be checked.
+    """
 
     profile: Profile
     rules: tuple[AnyRule, ...]
     directory: str
     known: tuple[str, ...] = ()
+    policy: Policy = Policy()
+    patches: tuple[Reliance, ...] = ()
+
+    @property
+    def applying(self) -> "Ruleset":
+        """Without the rules about patches where there are none."""
+        if self.patches:
+            return self
+        kept = tuple(rule for rule in self.rules if not isinstance(rule, ReliesRule))
+        return replace(self, rules=kept)

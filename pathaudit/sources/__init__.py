@@ -11,7 +11,7 @@ from msgspec import Struct
 from pathaudit.errors import SourceError
 from pathaudit.sources.forms import Form, form_of
 from pathaudit.sources.listing import printable, walk
-from pathaudit.sources.locate import find_files, find_holder, find_installed
+from pathaudit.sources.locate import find_holder, find_installed, find_tree_of
 from pathaudit.sources.tree import (
     MAX_FILE_BYTES,
     Files,
@@ -31,8 +31,8 @@ __all__ = [
     "Span",
     "from_text",
     "newest_release",
-    "open_files",
     "open_source",
+    "open_tree_of",
     "split_lines",
 ]
 
@@ -65,7 +65,10 @@ def open_source(target: str | None, package: str, access: Access = NEAR) -> Sour
     package's name, or a requirement of a release. SourceError, with a hint, if it is not found or
     ambiguous; StoreError if what holds it is damaged.
     """
-    tree = _open(target, package, access)
+    return _with_overlay(_open(target, package, access), access)
+
+
+def _with_overlay(tree: SourceTree, access: Access) -> SourceTree:
     if access.overlay is None:
         return tree
     from pathaudit.sources.overlay import lay_over
@@ -116,16 +119,17 @@ def _keep(access: Access) -> Path:
     return access.keep
 
 
-def open_files(targets: Sequence[str], package: str) -> tuple[SourceTree, tuple[str, ...]]:
-    """Open the tree that some files belong to, and return it with their paths in it.
+def open_tree_of(files: Sequence[str], package: str, access: Access = NEAR) -> SourceTree | None:
+    """Open the tree that some files belong to; nothing if they belong to none.
 
-    SourceError if there is no such tree or more than one, or a file is not there.
+    SourceError if they belong to several; else as ``open_source``.
     """
-    holder, paths = find_files(targets, package)
+    holder = find_tree_of(files, package, access.models)
+    if holder is None:
+        return None
     below = os.path.relpath(holder)
     label = holder if below.startswith(os.pardir) else below
-    tree = _open_folder(holder, package, printable(label))
-    return tree, paths
+    return _with_overlay(_open_folder(holder, package, printable(label)), access)
 
 
 def _open_folder(holder: str, package: str, label: str) -> SourceTree:

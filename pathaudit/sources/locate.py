@@ -38,27 +38,32 @@ def find_holder(target: str, package: str) -> str:
     )
 
 
-def find_files(targets: Sequence[str], package: str) -> tuple[str, tuple[str, ...]]:
-    """Return the folder that holds the package of some files, and their paths in its tree.
+def find_tree_of(files: Sequence[str], package: str, models: str) -> str | None:
+    """Return the folder that holds the package of some files; nothing if they are of none.
 
-    Files that are in no folder of the package are left out; SourceError if all are, or if they
-    belong to several trees.
+    A folder counts if it holds the folder ``models``: that a checkout is named like its package
+    makes no tree of it. SourceError if the files belong to several trees.
     """
-    found: dict[str, list[str]] = {}
-    for target in targets:
-        if not os.path.isfile(target):
-            raise SourceError(f"{printable(target)}: no such file", "name files of one tree")
-        above, inside, below = os.path.abspath(target).rpartition(f"/{package}/")
-        if inside:
-            found.setdefault(above or "/", []).append(f"{package}/{below}")
-    if not found:
-        shown = printable(targets[0])
-        raise SourceError(f"{shown}: is in no folder named {package}", "name files of the package")
+    known: dict[str, bool] = {}
+    found = {holder for file in files if (holder := _holder_of(file, package, models, known))}
     if len(found) > 1:
         names = " and ".join(printable(name) for name in sorted(found)[:2])
-        raise SourceError(f"the files are of several trees: {names}", "scan them one by one")
-    (holder, paths), *_ = found.items()
-    return holder, tuple(sorted(set(paths)))
+        raise SourceError(
+            f"the files are of several trees: {names}", "name one with --tree, the rest is left out"
+        )
+    return next(iter(found), None)
+
+
+def _holder_of(file: str, package: str, models: str, known: dict[str, bool]) -> str | None:
+    """The innermost folder above a file that holds the package with its models."""
+    above = os.path.abspath(file)
+    while (cut := above.rfind(f"/{package}/")) >= 0:
+        above = above[:cut]
+        if above not in known:
+            known[above] = os.path.isdir(os.path.join(above, models or package))
+        if known[above]:
+            return above or "/"
+    return None
 
 
 def _no_directory(target: str, package: str) -> SourceError:

@@ -68,7 +68,7 @@ def _laid(tree: SourceTree, holder: str, name: str, below: str, label: str) -> S
     files = Files(paths, partial(_read_either, over, own, tree.read_once), blobs)
     told = {path: fault for path in over if (fault := _replacement(own, tree, path))}
     skipped = tuple(sorted((under | left_out | told).items()))
-    places = {path: os.path.abspath(os.path.join(holder, path[len(below) :])) for path in over}
+    places = {path: os.path.abspath(os.path.join(holder, path[len(below) :])) for path in listing}
     return SourceTree(
         label,
         tree.version,

@@ -112,6 +112,23 @@ class SourceTree(Struct, frozen=True, eq=False):
                 return place + module[len(name) :]
         return module
 
+    def paths_of(self, files: Iterable[str]) -> tuple[str, ...]:
+        """Return the paths that Python files on disk have in this tree; others are left out.
+
+        A file that the tree leaves out has one, too: its gap says why.
+        """
+        laid = {place: path for path, place in self.elsewhere}
+        named = (os.path.abspath(file) for file in files if file.endswith(".py"))
+        found = (laid.get(name) or self._path_below(name) for name in named)
+        return tuple(sorted({path for path in found if path}))
+
+    def _path_below(self, file: str) -> str:
+        inside = os.path.join(self.home, self.package, "")
+        if not os.path.isabs(inside) or not file.startswith(inside):
+            return ""
+        path = file[len(inside) - len(self.package) - 1 :]
+        return path.encode("utf-8", "backslashreplace").decode()
+
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; SourceError if it is unknown, unreadable or too large."""
         return self._files.read(path, evict=True)

@@ -23,7 +23,8 @@ class Stage(Struct, Generic[Item, Result], frozen=True, eq=False):
     asks nothing else. ``item`` and ``result`` are types that msgspec can encode. Units with the
     same ``home``, a file, are done by the same process where there are several. A stage that
     ``judges`` gives answers about code, and is left out where only some files are asked about
-    and the answer does not depend on any of them.
+    and the answer neither depends on any of them nor is ``about`` one: an item's files that it may
+    be worked out without.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Stage(Struct, Generic[Item, Result], frozen=True, eq=False):
     result: type
     home: Callable[[Item], str]
     judges: bool = False
+    about: Callable[[Item], tuple[str, ...]] = lambda _: ()
 
 
 def compute(

@@ -2,23 +2,31 @@
 
 import click
 
+from pathaudit.cli.group import Program
+from pathaudit.cli.manual import Manual, documented
 from pathaudit.cli.rules.docs import docs
 from pathaudit.cli.rules.listing import list_rules
 from pathaudit.cli.rules.new import new_rule
 from pathaudit.cli.rules.schema import schema
 from pathaudit.cli.rules.trial import test
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit rules list
-  pathaudit rules schema profile > profile.schema.json
-  pathaudit rules new skipped-tap --dir path/to/my/rules
-  pathaudit rules test path/to/my/rules
-"""
+MANUAL = Manual(
+    text="""
+    A rule is data: ID.yaml says what must hold, ID.py beside it is a labelled example. Rules of
+    your own are folders of such files; they are checked with `--rules DIR`, or by the key
+    `own-rules` of the settings.
+    """,
+    examples=(
+        ("pathaudit rules list", ""),
+        ("pathaudit rules new skipped-tap --dir ours", "a rule to start from"),
+        ("pathaudit rules test ours", "does it find what it should?"),
+        ("pathaudit rules schema profile > profile.schema.json", ""),
+    ),
+)
 
 
-@click.group(epilog=EXAMPLES, invoke_without_command=True)
+@documented(MANUAL)
+@click.group(cls=Program, invoke_without_command=True)
 @click.pass_context
 def rules(context: click.Context) -> None:
     """List the rules, describe their files, write new ones, test them."""

@@ -6,29 +6,29 @@ from typing import TextIO
 
 import click
 
+from pathaudit.cli.manual import (DIRECTORY, Command, Manual, documented)
 from pathaudit.cli.options import FRAMEWORK
 from pathaudit.cli.output import write_report
 from pathaudit.errors import UsageError
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit rules docs --output docs/rules
-  pathaudit rules docs ours --output docs/our-rules
-"""
+MANUAL = Manual(
+    text="Pages that are there already are written anew.",
+    arguments=(DIRECTORY,),
+    examples=(
+        ("pathaudit rules docs --output docs/rules", "the rules of pathaudit"),
+        ("pathaudit rules docs ours --output docs/our-rules", ""),
+    ),
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("directory", required=False)
 @click.option(
     "--output", metavar="DIR", required=True, help="The directory for the pages; made if need be."
 )
 def docs(directory: str | None, output: str) -> None:
-    """Write a page for each rule, and one that lists them.
-
-    DIRECTORY holds rules of your own; without it the pages are those of the rules of pathaudit.
-    Pages that are there already are written anew.
-    """
+    """Write a page for each rule, and one that lists them."""
     from pathaudit.cli.rule_markdown import rule_pages
     from pathaudit.reporters.phrases import counted
     from pathaudit.ruleset import load_own_rules, load_ruleset, rules_directory

@@ -5,16 +5,22 @@ from pathlib import Path
 
 import click
 
+from pathaudit.cli.manual import Command, Manual, documented
 from pathaudit.cli.options import FRAMEWORK
 from pathaudit.errors import UsageError
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit rules new skipped-tap --dir ours
-  pathaudit rules test ours
-  pathaudit scan --rules ours --rule skipped-tap
-"""
+MANUAL = Manual(
+    text="""
+    Two files appear, ID.yaml and ID.py, which `pathaudit rules test` passes as they are. Files
+    that exist are never overwritten.
+    """,
+    arguments=(("ID", "What names the defect, in small letters with dashes: skipped-tap."),),
+    examples=(
+        ("pathaudit rules new skipped-tap --dir ours", ""),
+        ("pathaudit rules test ours", ""),
+        ("pathaudit scan --rules ours --rule skipped-tap", ""),
+    ),
+)
 
 _RULE = """\
 # A rule in YAML; `pathaudit rules schema` describes every field, and README.md under "Rules".
@@ -88,17 +94,14 @@ EntryClass = ExampleForCausalLM
 '''
 
 
-@click.command("new", epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command("new", cls=Command)
 @click.argument("name", metavar="ID")
 @click.option(
     "--dir", "directory", metavar="DIR", default=".", help="Where to write it; this directory if not said."
 )
 def new_rule(name: str, directory: str) -> None:
-    """Write a rule to start from, and its labelled example.
-
-    ID names the defect, in small letters with dashes: skipped-tap. Two files appear, ID.yaml and
-    ID.py, which `rules test` passes as they are. Files that exist are never overwritten.
-    """
+    """Write a rule to start from, and its labelled example."""
     folder = Path(directory)
     _check(name, folder)
     paths = {folder / f"{name}.yaml": _RULE, folder / f"{name}.py": _EXAMPLE}

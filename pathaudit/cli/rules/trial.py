@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pathaudit.cli.manual import (DIRECTORY, NOTHING_FAILS, Command, Manual, documented)
 from pathaudit.cli.options import FRAMEWORK
 from pathaudit.cli.status import Status
 from pathaudit.errors import UsageError
@@ -15,24 +16,32 @@ if TYPE_CHECKING:
     from pathaudit.reporters.terminal import Line, Page
     from pathaudit.ruleset import Ruleset
 
-EXAMPLES = """
-\b
-Examples:
-  pathaudit rules test                        the rules of pathaudit
-  pathaudit rules test path/to/my/rules
-"""
+MANUAL = Manual(
+    text="""
+    A comment above a statement of the example is a label: `# expect: ID` a finding, `# ok: ID`
+    none, `# todo: ID` a known wrong answer. A profile.yaml in the directory adds events and
+    assumptions to the profile of pathaudit, or is a whole one.
+    """,
+    arguments=(DIRECTORY,),
+    examples=(
+        ("pathaudit rules test", "the rules of pathaudit"),
+        ("pathaudit rules test ours", "those of a directory"),
+    ),
+    statuses=(
+        ("0", "Each rule finds what the labels say."),
+        ("1", "One does not."),
+        ("2", "Nothing was tested, or there is a mistake in a rule or in the request."),
+        NOTHING_FAILS[-1],
+    ),
+)
 
 
-@click.command(epilog=EXAMPLES)
+@documented(MANUAL)
+@click.command(cls=Command)
 @click.argument("directory", required=False)
 @click.pass_context
 def test(context: click.Context, directory: str | None) -> None:
-    """Compare what each rule finds in its example with the labels there.
-
-    DIRECTORY holds for each rule ID.yaml and ID.py, the example; a profile.yaml there adds events
-    and assumptions to the profile of pathaudit, or is a whole one. A comment above a statement is a label: `# expect: ID` a finding, `# ok: ID` none, `# todo: ID` a known wrong
-    answer. The exit status is 1 if a rule differs from its labels, 2 if nothing was tested.
-    """
+    """Compare what each rule finds in its example with the labels there."""
     from pathaudit.cli.pages import print_page
     from pathaudit.labels import try_example
 
