@@ -176,7 +176,7 @@ def gates_of(
 
 def patches_of(tree: SourceTree, rules: Ruleset, *, means: Means = ALONE) -> PatchesReport:
     """What became of each patch in a tree: what is wrong, what holds, what cannot be told."""
-    from pathaudit.relies import answers_of
+    from pathaudit.relies.relies import answers_of
 
     known = means.cache.known(tree) if means.cache is not None else None
     with _at_work(tree, rules, known, (), means) as work:
@@ -277,7 +277,7 @@ def _answer(work: "Work", rule: AnyRule, rules: Ruleset, entry: str | None) -> "
     from pathaudit.check import check_rule
 
     if isinstance(rule, ReliesRule):
-        from pathaudit.relies import check_relies
+        from pathaudit.relies.relies import check_relies
 
         return check_relies(work, rule, rules.patches, entry)
     return check_rule(work, rule, entry)

@@ -7,6 +7,7 @@ import shutil
 import tomllib
 from pathlib import Path
 
+import click
 import jsonschema
 import pytest
 from click.testing import CliRunner, Result
@@ -16,6 +17,7 @@ from pathaudit.config import KEYS, Settings, find_settings, load_settings, settl
 from pathaudit.config.places import lines_of
 from pathaudit.errors import ConfigError, UsageError
 from pathaudit.ruleset import rules_directory
+from tests.test_help import ALL
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "two_batch_overlap"
@@ -555,6 +557,25 @@ def test_rules_are_explained_with_the_settings() -> None:
     assert re.search(r"^dropped-aux +off ", listed, re.MULTILINE)
     assert re.search(r"^skipped-tap +error ", listed, re.MULTILINE)
     assert "skipped-tap" not in run("rules", "list", "--isolated").output
+
+
+SETTLED = [(x, y) for x, y in ALL if any(item.name == "kept" for item in y.params)]
+WITHOUT = {"cache", "cache clear", "cache info", "completion", "patch", "patch schema", "rules"}
+WITHOUT |= {"", "rules docs", "rules new", "rules schema", "rules test"}
+
+
+def test_commands_that_read_trees_or_rules_have_settings() -> None:
+    assert {name for name, _ in ALL} - {name for name, _ in SETTLED} == WITHOUT
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(("name", "command"), SETTLED, ids=[name for name, _ in SETTLED])
+def test_a_mistake_in_the_settings_stops_every_command(name: str, command: click.Command) -> None:
+    write("pathaudit.toml", "strct = true\n")
+    arguments = [x for x in command.params if isinstance(x, click.Argument) and x.required]
+    result = run(*name.split(), *("x" for _ in arguments))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("pathaudit: error: pathaudit.toml:1: there is no key 'strct'")
 
 
 @pytest.mark.usefixtures("project")

@@ -164,3 +164,19 @@ def test_what_is_there_already_needs_nothing() -> None:
     assert faults(judged(noted(OLD, NOTE), tree)[1]) == [("note", "is in this tree already")]
     lost = faults(judged(noted(OLD, NOTE, patched=True), tree)[1])
     assert lost == [("error", "needs `self.note`, which Tapped does not have")]
+
+
+def test_a_body_that_went_to_another_method_is_found() -> None:
+    tree = edited(
+        OLD,
+        (MODEL, "    def forward(", "    def _old_forward("),
+        (
+            MODEL,
+            "class Tapped(Base):\n",
+            "class Tapped(Base):\n    def forward(self, *args):\n"
+            "        return self._old_forward(*args)\n\n",
+        ),
+    )
+    assert faults(judged(noted(OLD, TAP), tree)[1]) == [
+        ("warning", "changes Tapped.forward, whose body is in Tapped._old_forward here: 100% alike")
+    ]

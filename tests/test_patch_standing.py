@@ -46,6 +46,22 @@ def test_a_part_of_it_is_told() -> None:
     ]
 
 
+def test_what_a_patch_takes_out_may_be_gone() -> None:
+    note = OLD[MODEL][OLD[MODEL].index("    def note") : OLD[MODEL].index("\n\nclass Tapped")]
+    without = edited(OLD, (MODEL, note, "    pass\n"))
+    assert faults(judged(noted(OLD, without), without)[1]) == [("note", "is in this tree already")]
+    standing, points = judged(noted(OLD, without, patched=True), without)
+    assert (standing, faults(points)) == ("patched", [])
+
+
+def test_a_file_that_a_patch_takes_out_may_be_gone() -> None:
+    extra = "sglang/srt/extra.py"
+    old = {**OLD, extra: "def helper():\n    return 1\n"}
+    standing, points = judged(noted(old, OLD), OLD)
+    assert (standing, faults(points)) == ("patched", [("note", "is in this tree already")])
+    assert faults(judged(noted(old, OLD), old)[1]) == []
+
+
 # ---- what replaces a method -------------------------------------------------------------------
 
 OURS = "sglang/srt/models/ours.py"

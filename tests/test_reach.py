@@ -81,6 +81,7 @@ class Layer(nn.Module):
 
     def forward(self, hidden, forward_batch):
         hidden = self.part(hidden)
+        count(hidden, kind=1)
         if self.fused:
             return self.op(hidden)
         return hidden
@@ -264,6 +265,7 @@ def test_a_line_in_a_loop_over_layers(body: str, expected: str) -> None:
         pytest.param("$X.part($Y)", "on every path of forward", id="pattern"),
         pytest.param("self.layers[$I](...)", "on every path of forward", id="rest-of-arguments"),
         pytest.param("$X.fused", "on every path of forward", id="attribute"),
+        pytest.param("$F(kind=$K, ...)", "on every path of forward", id="keyword-and-rest"),
         pytest.param(
             "Part.op_part", "on no path: nothing in the tree calls op_part", id="uncalled"
         ),
@@ -278,15 +280,22 @@ def test_functions_and_patterns(target: str, expected: str) -> None:
     assert answer(model(LOOP), target) == expected
 
 
+SPLIT = """
+if forward_batch.split:
+    return run_parts(self.layers[2:], hidden, forward_batch)
+for i in range(len(self.layers)):
+    hidden = self.layers[i](hidden, forward_batch)
+return hidden
+"""
+
+
+def test_methods_of_layers_in_a_list_run_without_the_target() -> None:
+    expected = "on some paths of forward: bypassed for layers [2, len(layers)), "
+    assert answer(model(SPLIT), "Part.forward") == f"{expected}when forward_batch.split"
+
+
 def test_methods_of_layers_in_a_list_run_there() -> None:
-    body = """
-    if forward_batch.split:
-        return run_parts(self.layers[2:], hidden, forward_batch)
-    for i in range(len(self.layers)):
-        hidden = self.layers[i](hidden, forward_batch)
-    return hidden
-    """
-    report = ask(model(body), "Part.op_part")
+    report = ask(model(SPLIT), "Part.op_part")
     (entry,) = report.targets[0].entries
     assert [(x.layers, x.condition) for x in entry.runs] == [("[2, len(layers))", "always")]
     bypassed = [(x.layers, x.condition) for x in entry.bypasses]
@@ -377,6 +386,36 @@ def test_objects_of_unknown_class_may_lead_there() -> None:
     )
 
 
+def test_a_property_of_an_object_of_unknown_class_may_be_read() -> None:
+    batch = "class Batch:\n    @property\n    def fast(self):\n        return 1\n"
+    more = {"sglang/srt/batch.py": batch}
+    code = model("if forward_batch.fast:\n    note(hidden)" + LOOP)
+    told = answer_of(reach_of(tree(code, more), RULES, "Batch.fast"))[1]
+    assert told.startswith("not known: it may be read at sglang/srt/models/demo.py:")
+
+
+def test_a_way_around_a_variant_is_not_that_variant() -> None:
+    batch = "class ForwardBatch:\n    def can_run_tbo(self): ...\n"
+    body = """
+    if forward_batch.can_run_tbo:
+        note(hidden)  # here
+    else:
+        count(hidden)  # there
+    """
+    code = model(body)
+    place = "sglang/srt/model_executor/forward_batch_info.py"
+    found = {}
+    for mark in ("# here", "# there"):
+        line = next(n for n, text in enumerate(code.splitlines(), 1) if mark in text)
+        report = reach_of(tree(code, {place: batch}), RULES, f"{FILE}:{line}")
+        (entry,) = report.targets[0].entries
+        found[mark] = [(x.condition, x.variant) for x in entry.bypasses]
+    assert found == {
+        "# here": [("not forward_batch.can_run_tbo", "")],
+        "# there": [("forward_batch.can_run_tbo", "two-batch overlap")],
+    }
+
+
 # ---- patches ----------------------------------------------------------------------------------
 
 
@@ -410,7 +449,7 @@ def test_each_statement_that_a_patch_adds_is_judged() -> None:
     ]
     extent, told = answer_of(report)
     assert extent is Extent.NONE
-    assert told == "on no path: 1 part (line 14); on every path: 1 part (line 39)"
+    assert told == "on no path: 1 part (line 14); on every path: 1 part (line 40)"
 
 
 def test_a_patch_of_one_place_is_answered_in_one_sentence() -> None:
@@ -527,3 +566,26 @@ def test_what_names_the_class_of_a_target(code: str, expected: set[str]) -> None
     found = mentioning(source, RULES.profile, [FunctionRef(FILE, "T.forward")])
     assert found is not None
     assert set(found) == expected
+
+
+def test_a_patch_that_adds_very_much_is_refused() -> None:
+    code = model(LOOP)
+    body = "".join(f"        if x{n}:\n            return note({n})\n" for n in range(120))
+    patched = code.replace(
+        "        for i in range(self.start", f"{body}        for i in range(self.start"
+    )
+    with pytest.raises(UsageError, match="the patch adds 240 groups of statements, too many"):
+        of_patch(code, patched)
+
+
+def test_what_stands_before_and_after_a_jump_is_told_apart() -> None:
+    body = """
+    if forward_batch.early:
+        return hidden
+    return note(hidden)
+    """
+    code = model(body)
+    patched = code.replace("        if forward", "        one(1)\n        if forward").replace(
+        "        return note", "        two(2)\n        return note"
+    )
+    assert parts(of_patch(code, patched)) == [("one(1)", "every", False), ("two(2)", "some", False)]

@@ -25,6 +25,7 @@ from pathaudit.cli.options import (
     own_rules_option,
 )
 from pathaudit.cli.output import Color, check_output, columns, wants_color, write_report
+from pathaudit.cli.patches import patches_option, with_patches
 from pathaudit.cli.settings import settings_options
 from pathaudit.cli.status import Status
 
@@ -75,6 +76,7 @@ MANUAL = Manual(
     "--rule", "chosen", metavar="ID", multiple=True, help="Compare only this rule; repeatable."
 )
 @own_rules_option
+@patches_option
 @click.option(
     "--fail-on",
     type=click.Choice(get_args(FailOn)),
@@ -127,7 +129,7 @@ def bump(
     started = time.perf_counter()
     if output is not None:
         check_output(output)
-    ruleset = load_rules(chosen, own, kept)
+    ruleset = with_patches(load_rules(chosen, own, kept), chosen)
     reach = Reach(None, None, offline, quiet)
     found, head_label = _compare_pins(base, head, repo, ruleset, reach)
     trees: dict[str, SourceTree] = {}

@@ -44,7 +44,7 @@ MANUAL = Manual(
 @click.argument("rule")
 @settings_options
 def explain(rule: str, *, kept: "Kept") -> None:
-    """Say what a rule finds, why that is bad, and what to do instead."""
+    """Say what a rule finds, why, and what to do instead."""
     from pathaudit.cli.pages import print_page
     from pathaudit.cli.rule_page import remark_lines, rule_lines
     from pathaudit.remarks import REMARKS

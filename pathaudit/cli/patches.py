@@ -26,7 +26,7 @@ patches_option = click.option(
     metavar="FILE",
     expose_value=False,
     callback=_remember,
-    help=f"What your patches rely on: {BOOK_FILE} here, unless stated.",
+    help=f"What your patches rely on: {BOOK_FILE} here, or beside the settings, unless stated.",
 )
 
 

@@ -10,7 +10,7 @@ from pathaudit.hooks.answer import answer_of, names_in, subject_of
 from pathaudit.hooks.request import Request, read_request
 from pathaudit.hooks.served import SERVED, Served
 from pathaudit.index import ClassRef
-from pathaudit.index.imports import lead_to
+from pathaudit.index.imports import Imports
 from pathaudit.results import Source
 from pathaudit.results.hooks import HookGroup, HooksReport
 from pathaudit.work import Work
@@ -73,7 +73,8 @@ def _leading(work: Work, served: list[ClassRef], request: Request) -> list[Class
         return served
     if not homes:
         return served
-    leading = lead_to(work.tree, sorted({ref.file for ref in served}), frozenset(homes))
+    files = sorted({ref.file for ref in served})
+    leading = Imports(work.tree).lead_to(files, frozenset(homes))
     found = [ref for ref in served if ref.file in leading]
     return found or served
 

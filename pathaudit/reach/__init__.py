@@ -15,10 +15,10 @@ from pathaudit.errors import UsageError
 from pathaudit.hints import did_you_mean
 from pathaudit.index import FunctionRef
 from pathaudit.reach.absence import explain_absence
-from pathaudit.reach.judging import JUDGED, LED, Asked, Entrance, Judged
+from pathaudit.reach.judging import CALLED, JUDGED, LED, Asked, Entrance, Judged
 from pathaudit.reach.mentions import mentioning
 from pathaudit.reach.spots import Part
-from pathaudit.reach.targets import find_parts, parts_at
+from pathaudit.reach.targets import MOST_PARTS, find_parts, parts_at
 from pathaudit.reach.variants import graph_notes, name_variants
 from pathaudit.results import Source
 from pathaudit.results.reaches import EntryReach, Extent, ReachReport, TargetReach
@@ -41,8 +41,13 @@ def reach(
     if patch is not None:
         parts = _added(work, patch)
     else:
-        parts = find_parts(work.index, target, led.functions if _is_pattern(target) else ())
-    told = tuple(_tell(work, part, led) for part in parts)
+        parts = find_parts(work.index, target, led.functions)
+    leading = [led.to(frozenset(spot.ref for spot in part.spots)) for part in parts]
+    judged = _judge(work, parts, leading)
+    told = tuple(
+        _tell(work, part, entrances, judged[number], led)
+        for number, (part, entrances) in enumerate(zip(parts, leading, strict=True))
+    )
     return ReachReport(
         tool=f"pathaudit {__version__}",
         request=target,
@@ -56,10 +61,6 @@ def reach(
     )
 
 
-def _is_pattern(target: str) -> bool:
-    return not target.replace(".", "").isidentifier()
-
-
 def _entrances(work: Work, entry: str | None) -> tuple[Entrance, ...]:
     served = find_entries(work)
     names = sorted({ref.name for ref in served})
@@ -68,13 +69,10 @@ def _entrances(work: Work, entry: str | None) -> tuple[Entrance, ...]:
     if entry is not None and entry not in names:
         hint = did_you_mean(entry, names, f"{len(names)} classes are served")
         raise UsageError(f"{work.tree.label} serves no class {entry!r}", hint)
-    methods = work.profile.entries.methods
+    asked = [ref for ref in served if entry in (None, ref.name)]
+    methods = work.run(CALLED, asked)
     return tuple(
-        Entrance(ref, method)
-        for ref in served
-        if entry in (None, ref.name)
-        for method in methods
-        if work.index.modules.method(ref, method) is not None
+        Entrance(x, name) for x, names in zip(asked, methods, strict=True) for name in names
     )
 
 
@@ -86,7 +84,6 @@ class _Led:
         self.entrances = entrances
         self._known: dict[Entrance, frozenset[FunctionRef]] = {}
 
-    @property
     def functions(self) -> frozenset[FunctionRef]:
         """All functions that any of them leads to."""
         self._find(self.entrances)
@@ -94,6 +91,8 @@ class _Led:
 
     def to(self, refs: Collection[FunctionRef]) -> tuple[Entrance, ...]:
         """The entrances that may lead to one of some functions."""
+        if not refs:
+            return ()
         names = mentioning(self._work.tree, self._work.profile, refs)
         asked = tuple(x for x in self.entrances if names is None or x.cls.name in names)
         self._find(asked)
@@ -116,6 +115,9 @@ def _added(work: Work, patch: Fitted) -> tuple[Part, ...]:
     if not found:
         hint = "comments and blank lines run nowhere; what it takes out is not judged"
         raise UsageError("the patch adds no statement", hint)
+    if len(found) > MOST_PARTS:
+        hint = "give a smaller one, or compare both versions with diff"
+        raise UsageError(f"the patch adds {len(found)} groups of statements, too many", hint)
     return found
 
 
@@ -126,10 +128,30 @@ class _Group(Struct):
     judged: Judged
 
 
-def _tell(work: Work, part: Part, led: _Led) -> TargetReach:
+def _judge(
+    work: Work, parts: Sequence[Part], leading: Sequence[tuple[Entrance, ...]]
+) -> list[list[Judged]]:
+    """The answers of each part, in the order of its entrances; each entrance is gone into once."""
+    asked: dict[Entrance, list[int]] = {}
+    for number, entrances in enumerate(leading):
+        for item in entrances:
+            asked.setdefault(item, []).append(number)
+    items = [Asked(x, tuple(parts[at].spots for at in numbers)) for x, numbers in asked.items()]
+    found: dict[tuple[int, Entrance], Judged] = {}
+    for unit, answers in zip(items, work.run(JUDGED, items), strict=True):
+        for number, answer in zip(asked[unit.entrance], answers, strict=True):
+            found[number, unit.entrance] = answer
+    return [[found[number, item] for item in x] for number, x in enumerate(leading)]
+
+
+def _tell(
+    work: Work,
+    part: Part,
+    entrances: tuple[Entrance, ...],
+    judged: Sequence[Judged],
+    led: _Led,
+) -> TargetReach:
     refs = frozenset(spot.ref for spot in part.spots)
-    entrances = led.to(refs) if refs else ()
-    judged = work.run(JUDGED, [Asked(item, part.spots) for item in entrances])
     groups: dict[object, _Group] = {}
     for item, answer in zip(entrances, judged, strict=True):
         key = (item.method, answer.told)
@@ -155,7 +177,7 @@ def _explained(
     work: Work, told: TargetReach, refs: frozenset[FunctionRef], led: _Led
 ) -> TargetReach:
     """Nothing leads there: why."""
-    found = explain_absence(work.index, min(refs), led.functions)
+    found = explain_absence(work.index, min(refs), led.functions())
     return replace(told, extent=found.extent, reason=found.reason, notes=found.notes)
 
 

@@ -26,9 +26,12 @@ def explain_absence(index: Index, ref: FunctionRef, reached: Collection[Function
     if replaced:
         return Absence(Extent.NONE, f"{ref.qualname} is replaced by {replaced}")
     name = ref.qualname.rpartition(".")[2]
-    loose = next(_loose_calls(index, name, reached), "")
+    function = index.modules.function(ref)
+    read = function is not None and any(x.endswith("property") for x in function.decorators)
+    loose = next(_loose_uses(index, name, reached, read=read), "")
     if loose and _may_be_held(index, ref):
-        reason = f"it may be called at {loose}, on an object whose class is not known"
+        used = "read" if read else "called"
+        reason = f"it may be {used} at {loose}, on an object whose class is not known"
         return Absence(Extent.UNKNOWN, reason)
     callers = list(dict.fromkeys(_callers(index, name)))
     if not callers:
@@ -51,8 +54,8 @@ def _replaced(index: Index, ref: FunctionRef, reached: Collection[FunctionRef]) 
         return ""
     base = ClassRef(ref.file, owner)
     for other in sorted(reached):
-        cls = index.modules.owner(other)
-        if cls is None or cls == base or not other.qualname.endswith(f".{name}"):
+        cls = index.modules.owner(other) if other.qualname.endswith(f".{name}") else None
+        if cls is None or cls == base:
             continue
         if base in index.modules.mro(cls):
             function = index.modules.function(other)
@@ -61,16 +64,20 @@ def _replaced(index: Index, ref: FunctionRef, reached: Collection[FunctionRef]) 
     return ""
 
 
-def _loose_calls(index: Index, name: str, reached: Collection[FunctionRef]) -> Iterator[str]:
-    """The places in functions that run where something of this name is called."""
-    call = re.compile(rf"(?<!super\(\))\.{re.escape(name)}\(")
-    files = index.tree.find(f".{name}(".encode(), sorted({ref.file for ref in reached}))
+def _loose_uses(
+    index: Index, name: str, reached: Collection[FunctionRef], *, read: bool
+) -> Iterator[str]:
+    """The places in functions that run where something of this name is called, or ``read``."""
+    end = r"\b" if read else r"\("
+    use = re.compile(rf"(?<!super\(\))\.{re.escape(name)}{end}")
+    files = set(index.tree.find(f".{name}".encode(), sorted({ref.file for ref in reached})))
     for ref in sorted(reached):
-        outline, function = index.modules.outline(ref.file), index.modules.function(ref)
-        if ref.file not in files or outline is None or function is None:
+        outline = index.modules.outline(ref.file) if ref.file in files else None
+        function = index.modules.function(ref) if outline is not None else None
+        if outline is None or function is None:
             continue
         for number in range(function.line, function.last):
-            if call.search(outline.lines[number]):
+            if use.search(outline.lines[number]):
                 yield f"{ref.file}:{number + 1}"
 
 

@@ -92,6 +92,7 @@ class Calls:
     def __init__(self, index: Index, root: FunctionRef, receiver: Instance) -> None:
         self._index = index
         self.root = Called(root, receiver)
+        self.receiver = receiver
         self.edges: dict[Called, tuple[Edge, ...]] = {}
         pending = [self.root]
         while pending and len(self.edges) < MOST:

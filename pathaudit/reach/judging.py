@@ -25,10 +25,10 @@ class Entrance(Struct, frozen=True, order=True):
 
 
 class Asked(Struct, frozen=True):
-    """Some spots, any of which will do, and the method that may lead to them."""
+    """A method of a served class, and what it may lead to: of each, any of some spots will do."""
 
     entrance: Entrance
-    spots: tuple[Spot, ...]
+    targets: tuple[tuple[Spot, ...], ...]
 
 
 class Judged(Struct, frozen=True):
@@ -36,6 +36,12 @@ class Judged(Struct, frozen=True):
 
     told: Told
     chain: tuple[Hop, ...]
+
+
+def _called(index: Index, _: AnyRule | None, cls: ClassRef) -> tuple[str, ...]:
+    """The methods of a served class that the framework calls."""
+    methods = index.profile.entries.methods
+    return tuple(name for name in methods if index.modules.method(cls, name) is not None)
 
 
 def _lead(index: Index, _: AnyRule | None, entrance: Entrance) -> tuple[FunctionRef, ...]:
@@ -46,31 +52,35 @@ def _lead(index: Index, _: AnyRule | None, entrance: Entrance) -> tuple[Function
     return tuple(sorted(Calls(index, found[0], Instance(entrance.cls)).functions))
 
 
-def _judge(index: Index, _: AnyRule | None, asked: Asked) -> Judged:
-    entrance = asked.entrance
-    instance = Instance(entrance.cls)
-    found = index.modules.method(entrance.cls, entrance.method)
+def _judge(index: Index, _: AnyRule | None, asked: Asked) -> tuple[Judged, ...]:
+    found = index.modules.method(asked.entrance.cls, asked.entrance.method)
     if found is None:
-        return Judged(Told(Extent.NONE, (), ()), ())
-    calls = Calls(index, found[0], instance)
-    leading = calls.leading(frozenset(spot.ref for spot in asked.spots))
-    chain = _chain(index, calls, frozenset(spot.ref for spot in asked.spots))
-    if any(spot == Spot(found[0]) for spot in asked.spots):
+        return tuple(Judged(Told(Extent.NONE, (), ()), ()) for _ in asked.targets)
+    calls = Calls(index, found[0], Instance(asked.entrance.cls))
+    return tuple(_one(index, calls, spots) for spots in asked.targets)
+
+
+def _one(index: Index, calls: Calls, spots: tuple[Spot, ...]) -> Judged:
+    """Whether a method leads to some spots, on which paths, and how."""
+    refs = frozenset(spot.ref for spot in spots)
+    leading = calls.leading(refs)
+    chain = _chain(index, calls, refs)
+    if any(spot == Spot(calls.root.ref) for spot in spots):
         always = Range(layers="", condition="always", file="", line=0)
         return Judged(Told(Extent.EVERY, (always,), ()), chain)
     if not leading:
         return Judged(Told(Extent.NONE, (), (), (), "no call leads there"), chain)
-    aim = Aim(calls, leading, asked.spots)
-    told = _told(index, found[0], instance, aim)
+    told = _told(index, Aim(calls, leading, spots))
     handed = calls.handed(leading)
     if told.extent is Extent.NONE and not told.raises and handed:
         told = Told(Extent.UNKNOWN, (), (), (), f"{handed[0]}, and may be called from there")
     return Judged(told, chain)
 
 
-def _told(index: Index, root: FunctionRef, instance: Instance, aim: Aim) -> Told:
+def _told(index: Index, aim: Aim) -> Told:
     """In full, or if that takes too long less deep; where that does too, it is not known."""
     reason = ""
+    root, instance = aim.calls.root.ref, aim.calls.receiver
     for coarse in (False, True):
         monitor = ReachMonitor()
         question = _question(index, instance)
@@ -117,9 +127,12 @@ def _hops(index: Index, came: dict[Called, Called | None], last: Called) -> tupl
     return tuple(reversed(found))
 
 
+CALLED: Stage[ClassRef, tuple[str, ...]] = Stage(
+    "reach-called", _called, ClassRef, tuple[str, ...], lambda item: item.file
+)
 LED: Stage[Entrance, tuple[FunctionRef, ...]] = Stage(
     "reach-led", _lead, Entrance, tuple[FunctionRef, ...], lambda item: item.cls.file
 )
-JUDGED: Stage[Asked, Judged] = Stage(
-    "reach", _judge, Asked, Judged, lambda item: item.entrance.cls.file
+JUDGED: Stage[Asked, tuple[Judged, ...]] = Stage(
+    "reach", _judge, Asked, tuple[Judged, ...], lambda item: item.entrance.cls.file
 )

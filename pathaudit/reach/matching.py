@@ -6,11 +6,13 @@ import re
 from pathaudit.errors import UsageError
 
 _META = "META_"
+_REST = "META_REST"
 
 
 def parse_pattern(text: str) -> ast.expr:
     """A pattern as syntax; UsageError if it is no expression."""
-    plain = re.sub(r"\$([A-Z_][A-Z_0-9]*)", rf"{_META}\1", text)
+    # Unlike `...`, which may stand for arguments after keywords, this is Python.
+    plain = re.sub(r"\$([A-Z_][A-Z_0-9]*)", rf"{_META}\1", text.replace("...", f"*{_REST}"))
     try:
         return ast.parse(plain, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -73,4 +75,8 @@ def _match_arguments(pattern: ast.Call, node: ast.Call, bound: dict[str, str]) -
 
 
 def _is_rest(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is ...
+    return (
+        isinstance(node, ast.Starred)
+        and isinstance(node.value, ast.Name)
+        and (node.value.id == _REST)
+    )

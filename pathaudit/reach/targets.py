@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from pathaudit.errors import UsageError
 from pathaudit.hints import did_you_mean
@@ -20,8 +20,10 @@ _INSIDE = re.compile(r"(?P<file>.+\.py)::(?P<name>[\w.]+)")
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
-def find_parts(index: Index, text: str, functions: Collection[FunctionRef]) -> tuple[Part, ...]:
-    """The parts of a target; ``functions`` are those that a pattern is looked for in.
+def find_parts(
+    index: Index, text: str, functions: Callable[[], Collection[FunctionRef]]
+) -> tuple[Part, ...]:
+    """The parts of a target; ``functions`` gives those that a pattern is looked for in.
 
     Raises ``UsageError`` where the tree has no such thing.
     """
@@ -39,7 +41,7 @@ def find_parts(index: Index, text: str, functions: Collection[FunctionRef]) -> t
         classes = _classes(index, text.rpartition(".")[0])
         if found or classes or "." not in text:
             return found or _named(index, [ref.file for ref in classes] or files, text, text)
-    return (_matching(index, text, functions),)
+    return (_matching(index, text, functions()),)
 
 
 def parts_at(index: Index, file: str, lines: Collection[int]) -> Iterator[Part]:

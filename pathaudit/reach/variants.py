@@ -79,6 +79,11 @@ def _variant(condition: str, known: tuple[Control, ...]) -> str:
     parts = node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else [node]
     texts = [ast.unparse(part) for part in parts]
     for item in known:
-        if any(fnmatchcase(text, glob) for text in texts for glob in item.predicates):
+        if any(_means(text, glob) for text in texts for glob in item.predicates):
             return item.title
     return ""
+
+
+def _means(text: str, glob: str) -> bool:
+    """Is a test one of a variant, and not its opposite?"""
+    return text.startswith("not ") == glob.startswith("not ") and fnmatchcase(text, glob)

@@ -1,5 +1,5 @@
-"""What users' patches rely on: noted when a patch is added, checked on every other version."""
+"""What users' patches rely on: noted when a patch is added, checked on every other version.
 
-from pathaudit.relies.relies import answers_of, check_relies
-
-__all__ = ["answers_of", "check_relies"]
+``record`` notes, ``book`` keeps, ``relies`` checks. Nothing is imported here: a report that is
+known already needs the book alone.
+"""

@@ -9,7 +9,15 @@ from msgspec import Struct
 
 from pathaudit.gates.scopes import Names
 from pathaudit.index import ClassRef, FunctionOutline, FunctionRef, Index
-from pathaudit.relies.code import AHEAD, ALIKE, likeness, may_be, sketch_of, sketch_of_names
+from pathaudit.relies.code import (
+    AHEAD,
+    ALIKE,
+    ALIKE_ALONE,
+    likeness,
+    may_be,
+    sketch_of,
+    sketch_of_names,
+)
 from pathaudit.relies.names import attributes_of, callee_of, calls_in, scope_of
 from pathaudit.ruleset.patches import Caller
 
@@ -159,6 +167,20 @@ def _alike(
     if ref.qualname.rpartition(".")[2] in known or not may_be(sketch, symbol, ref.qualname, rate):
         return None
     return Whereabouts(Fate.RENAMED, ref.file, ref.qualname, f"{rate:.0%} alike")
+
+
+def find_body(
+    index: Index, file: str, symbol: str, sketch: str, siblings: tuple[str, ...]
+) -> Whereabouts | None:
+    """Where the body of a function went that is there, and whose own body is another now."""
+    kept = likeness(sketch, sketch_at(index, file, symbol))
+    if not sketch or kept >= ALIKE_ALONE:
+        return None
+    found = _alike(index, file, symbol, sketch, siblings)
+    if found is None:
+        return None
+    rate = likeness(sketch, sketch_at(index, found.file, found.symbol))
+    return found if rate >= max(ALIKE_ALONE, kept + AHEAD) else None
 
 
 def find_siblings(index: Index, file: str, symbol: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from pathaudit.index import Index
 from pathaudit.ir import Region
 from pathaudit.relies.code import digest_of
-from pathaudit.relies.finding import Fate, Whereabouts, find_definition, has_file
+from pathaudit.relies.finding import Fate, Whereabouts, find_body, find_definition, has_file
 from pathaudit.relies.hunks import Placed, State, fit_whole, homes, place_hunks
 from pathaudit.relies.names import scope_of
 from pathaudit.relies.needs import Doubt, Trouble, check_use
@@ -78,25 +78,32 @@ class _Judge:
         path = file.was or file.path
         now = self._where.get(path, file.path)
         missing = not file.added and not has_file(self._index, now)
-        if missing and not any(function.digest for function in file.functions):
+        hunks = [item for item in placed if item.hunk in file.hunks and item.file == now]
+        done = bool(hunks) and all(item.state is State.PRESENT for item in hunks)
+        if missing and not done and not any(function.digest for function in file.functions):
             how = f"changes {path}, which is not there"
             yield self._point(now, "", how, "file", Severity.ERROR, NOT_APPLIED)
         for function in file.functions:
-            here = [x for x in placed if x.file == now and x.hunk.symbol == function.symbol]
-            there = bool(here) and all(item.state is State.PRESENT for item in here)
-            yield from self._function(path, now, function, there and not self._reliance.patched)
+            own = [x for x in hunks if x.hunk.symbol == function.symbol]
+            there = done or (bool(own) and all(item.state is State.PRESENT for item in own))
+            yield from self._function(path, now, function, there)
         if missing:
             self.lost |= {(now, hunk.symbol) for hunk in file.hunks}
 
     def _function(
-        self, path: str, now: str, function: patches.Function, contained: bool
+        self, path: str, now: str, function: patches.Function, there: bool
     ) -> Iterator[Point]:
-        """Of one that has all that the patch adds already, what that needs is not asked."""
+        """Where what the patch does to it is ``there``, a function may be gone with it.
+
+        Of one that the framework has changed so itself, what that needs is not asked.
+        """
         symbol, home = function.symbol, now
         if function.digest:
             found = find_definition(
                 self._index, path, symbol, function.sketch, function.callers, function.siblings
             )
+            if there and found.fate is Fate.GONE:
+                return
             if found.fate is not Fate.THERE:
                 yield self._fate(path, function, found)
                 self.lost |= {(now, symbol)} if found.file != now else set()
@@ -104,8 +111,13 @@ class _Judge:
                 self.lost.add((now, symbol))
                 return
             home, symbol = found.file, found.symbol
+            left = find_body(self._index, home, symbol, function.sketch, function.siblings)
+            if left is not None and not there:
+                yield self._left(function.symbol, left)
+                self.lost.add((now, function.symbol))
+                return
             yield from self._body(home, symbol, function)
-        if not contained:
+        if not there or self._reliance.patched:
             yield from self._needs(home, symbol, function.uses)
 
     def _fate(self, path: str, function: patches.Function, found: Whereabouts) -> Point:
@@ -124,6 +136,11 @@ class _Judge:
             how = f"changes {name} of {path}, which is in {moved} here"
             severity = Severity.WARNING
         return self._point(found.file, found.symbol, how, f"moved {name}", severity, NOT_APPLIED)
+
+    def _left(self, name: str, found: Whereabouts) -> Point:
+        how = f"changes {name}, whose body is in {found.symbol} here: {found.reason}"
+        severity = Severity.WARNING
+        return self._point(found.file, found.symbol, how, f"left {name}", severity, NOT_APPLIED)
 
     def _body(self, file: str, symbol: str, function: patches.Function) -> Iterator[Point]:
         """That a function is there and as it was, or has changed elsewhere, is no fault."""

@@ -37,8 +37,8 @@ def find_ways(
     outer = {line for name in symbols for line in _outer_lines(index, file, name, lines)}
     parts = [x for x in parts_at(index, file, outer) if x.spots and x.symbol] if entrances else []
     for part in parts[:_MOST]:
-        asked = [Asked(item, part.spots) for item in entrances]
-        judged = work.run(JUDGED, asked)
+        asked = [Asked(item, (part.spots,)) for item in entrances]
+        judged = [answer for (answer,) in work.run(JUDGED, asked)]
         names = (f"{item.cls.name}.{item.method}" for item in entrances)
         yield Way(part, tuple(zip(names, judged, strict=True)))
 

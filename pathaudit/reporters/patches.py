@@ -102,7 +102,8 @@ def _headline(item: PatchAnswer) -> str:
     counts += [f"{len(unknown)} unknown"] if unknown else []
     if any(point.status in ("error", "warning", "note") for point in item.points):
         return ", ".join(counts)
-    return "; ".join([_SOUND[item.standing], *counts])
+    told = ", as far as can be told" if unknown else ""
+    return "; ".join([f"{_SOUND[item.standing]}{told}", *counts])
 
 
 def _point(point: PatchPoint, page: Page) -> Iterator[Line]:

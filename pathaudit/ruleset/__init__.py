@@ -1,6 +1,7 @@
 """Rules and framework profiles as data, and the loader that reads them from YAML."""
 
 from pathaudit.ruleset.anchors import Anchor
+from pathaudit.ruleset.entries import Entries
 from pathaudit.ruleset.loading import (
     PROFILE_FILE,
     load_file,
@@ -18,7 +19,6 @@ from pathaudit.ruleset.profile import (
     Assumption,
     Capability,
     Drafts,
-    Entries,
     EventPattern,
     Features,
     Gate,

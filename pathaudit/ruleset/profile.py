@@ -8,24 +8,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pathaudit.ruleset.anchors import Anchor
+from pathaudit.ruleset.entries import Entries
 from pathaudit.ruleset.hooks import Hooks
 from pathaudit.ruleset.matrix import MatrixFacts
 from pathaudit.ruleset.published import Published
 from pathaudit.ruleset.serving import Serving
 from pathaudit.ruleset.settings import Settings
-
-
-class Entries(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which classes are served, and which of their methods the framework calls.
-
-    ``batch`` is the parameter through which what runs decoder layers is given the batch; ``assume``
-    names what is assumed of it where somebody asks which code runs.
-    """
-
-    variable: str
-    methods: tuple[str, ...]
-    batch: str = ""
-    assume: tuple[str, ...] = ()
 
 
 class Modules(Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,8 +87,7 @@ class Pipeline(Struct, frozen=True, forbid_unknown_fields=True):
     """How a model is split into pipeline stages.
 
     ``proxy`` is the class of what a stage that is not the last returns. A served class whose entry
-    method lacks ``parameter`` runs in one stage, of which the assumption ``single`` holds; the code
-    of ``anchor`` says so.
+    method lacks ``parameter`` runs in one stage, for which ``single`` holds; ``anchor`` says so.
     """
 
     proxy: str

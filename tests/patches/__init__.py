@@ -25,7 +25,9 @@ def _diff(path: str, old: str | None, new: str | None) -> str:
     ours, theirs = f"a/python/{path}", f"b/python/{path}"
     names = (ours if old is not None else "/dev/null", theirs if new is not None else "/dev/null")
     found = "".join(difflib.unified_diff(before, after, *names))
-    return f"diff --git {ours} {theirs}\n{found}" if found else ""
+    mode = "new file mode 100644\n" if old is None else ""
+    mode = "deleted file mode 100644\n" if new is None else mode
+    return f"diff --git {ours} {theirs}\n{mode}{found}" if found else ""
 
 
 def patch_of(old: Mapping[str, str], new: Mapping[str, str]) -> Patch:

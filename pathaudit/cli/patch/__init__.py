@@ -29,7 +29,7 @@ MANUAL = Manual(
 @click.group(cls=Program, invoke_without_command=True)
 @click.pass_context
 def patch(context: click.Context) -> None:
-    """Keep what your patches rely on, and check it on another version."""
+    """Keep what your patches rely on, and check it elsewhere."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathaudit.config import Kept
     from pathaudit.results.patches import PatchesReport
     from pathaudit.ruleset import Ruleset
+    from pathaudit.ruleset.patches import Reliance
     from pathaudit.sources import SourceTree
 
 Format = Literal["text", "json"]
@@ -107,8 +108,9 @@ def check(
     """Say what became of what patches rely on."""
     if output is not None:
         check_output(output)
+    asked = _asked(names)
     opened = open_inputs(tree, reach=reach, kept=kept)
-    report = _ask(names, opened, jobs=jobs, cached=not no_cache)
+    report = _ask(asked, opened, jobs=jobs, cached=not no_cache)
 
     def render(out: TextIO) -> None:
         _render(report, out, form, color, verbose)
@@ -117,8 +119,16 @@ def check(
     context.exit(Status.FINDINGS if _fails(report, fail_on, strict) else Status.CLEAN)
 
 
+def _asked(names: tuple[str, ...]) -> "tuple[Reliance, ...]":
+    """The patches of these names, or all, before a tree is opened for them."""
+    from pathaudit.relies.book import chosen, read_book
+
+    path = patches_file()
+    return chosen(read_book(path), names, path)
+
+
 def _ask(
-    names: tuple[str, ...],
+    asked: "tuple[Reliance, ...]",
     opened: "tuple[SourceTree, Ruleset]",
     *,
     jobs: int | None,
@@ -128,10 +138,7 @@ def _ask(
 
     from pathaudit.audit import patches_of
     from pathaudit.cli.progress import means_of_work
-    from pathaudit.relies.book import chosen, read_book
 
-    path = patches_file()
-    asked = chosen(read_book(path), names, path)
     source, ruleset = opened
     with means_of_work(jobs=jobs, cached=cached, quiet=True) as means:
         return patches_of(source, msgspec.structs.replace(ruleset, patches=asked), means=means)

@@ -29,7 +29,7 @@ MANUAL = Manual(
 @click.group(cls=Program, invoke_without_command=True)
 @click.pass_context
 def rules(context: click.Context) -> None:
-    """List the rules, describe their files, write new ones, test them."""
+    """List the rules, describe them, write new ones, test them."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
