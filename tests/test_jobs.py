@@ -178,7 +178,7 @@ def _wait_for_children(number: int) -> None:
     file = Path(f"/proc/{number}/task/{number}/children")
     for _ in range(600):
         time.sleep(0.05)
-        if not file.exists() or len(file.read_text().split()) == 2:
+        if not file.exists() or len(file.read_text().split()) >= 2:
             break
     time.sleep(0.3 if file.exists() else 3)
 
