@@ -16,7 +16,7 @@ from pathaudit.check.precedes_calls import Scene
 from pathaudit.check.precedes_state import Late, PathsExceeded, Place
 from pathaudit.check.precedes_walk import Walker
 from pathaudit.conditions import Conjunction, PathCondition, disjoin, render, simplify
-from pathaudit.index import FunctionRef, Index, compile_globs
+from pathaudit.index import FunctionRef, Index
 from pathaudit.paths import plain
 from pathaudit.results import Gap, Severity, Step
 from pathaudit.ruleset import PrecedesRule, Rule
@@ -66,24 +66,23 @@ def _files(work: Work, rule: PrecedesRule) -> tuple[str, ...]:
 
     Model files define the setters, and freeze nothing.
     """
-    wanted, models = compile_globs(rule.files), compile_globs(work.profile.models)
-    paths = [path for path in work.tree.paths if wanted.match_file(path)]
-    framework = [path for path in paths if not models.match_file(path)]
-    freezing = _holding(work, rule.freeze, paths)
+    framework = (*rule.files, *(f"!{glob}" for glob in work.profile.models))
+    freezing = _holding(work, rule.freeze, rule.files)
     configuring = (_holding(work, item.calls, framework) for item in rule.configure)
     return tuple(sorted(freezing.union(*configuring))) if freezing else ()
 
 
-def _holding(work: Work, globs: Iterable[str], paths: list[str]) -> frozenset[str]:
+def _holding(work: Work, names: Iterable[str], under: tuple[str, ...]) -> frozenset[str]:
     """The files that hold a text which every name that fits a glob has in it."""
-    needles = {_needle(glob) for glob in globs}
-    return frozenset(path for needle in needles for path in work.tree.find(needle, paths))
+    needles = {_needle(name) for name in names}
+    modules = work.index.modules
+    return frozenset(path for needle in needles for path in modules.holding(under, needle))
 
 
-def _needle(glob: str) -> bytes:
+def _needle(glob: str) -> str:
     parts = re.split(r"[*?]|\[.*?\]", glob)
     longest = max(parts, key=len)
-    return (f"{longest}(" if parts[-1] == longest else longest).encode()
+    return f"{longest}(" if parts[-1] == longest else longest
 
 
 def _find_late(index: Index, rule: Rule | None, item: Frozen) -> Ordered:

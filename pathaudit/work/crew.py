@@ -1,12 +1,14 @@
 """Other processes that do units of work.
 
-Units with the same home go to the same process, which then parses what they share but once. The
-order in which answers arrive does not matter: each is put where its unit stands.
+Units with the same home go to the same process, which then parses what they share but once, unless
+another has nothing left to do. The order in which answers arrive does not matter: each is put where
+its unit stands.
 """
 
 import gc
 import multiprocessing
 import signal
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
@@ -22,7 +24,8 @@ from pathaudit.ruleset import AnyRule, Profile
 from pathaudit.sources import SourceTree
 from pathaudit.work.stage import Item, Result, Run, Stage, compute
 
-_BATCH = 8  # units that a process is given at once
+_BATCH = 8  # units that a process is given at once, at most
+_BATCHES = 8  # in how many it gets them, at least, so that none waits long for the last
 
 
 class _Batch(Struct, Generic[Item, Result], frozen=True):
@@ -42,6 +45,7 @@ class Crew:
         self._given = (tree, profile)
         self._members: list[tuple[BaseProcess, Connection]] = []
         self._aside: list[tuple[BaseProcess, Connection]] = []
+        self._homes: dict[str, int] = {}
         self._begun = 0
         self._found: dict[int, Record] = {}
 
@@ -75,19 +79,18 @@ class Crew:
         """The records of some units, in their order; ``done`` is told how many came in."""
         while len(self._members) < self.size:
             self._start(self._members)
-        queues = self._shared_out(stage, items, rule)
-        found: dict[int, Record] = {}
         links = [link for _, link in self._members]
-        busy = dict(zip(links, queues, strict=True))
-        for link in links:
-            self._next(link, busy)
+        queues = dict(zip(links, self._shared_out(stage, items, rule), strict=True))
+        busy = [link for link in links if _send_next(link, queues)]
+        found: dict[int, Record] = {}
         while busy:
-            ready = wait(list(busy))
-            for link in [link for link in links if link in ready]:
+            ready = wait(busy)
+            for link in [link for link in busy if link in ready]:
                 answers = self._receive(link)
                 found.update(answers)
                 done(len(answers))
-                self._next(link, busy)
+                if not _send_next(link, queues):
+                    busy.remove(link)
         return [found[position] for position in range(len(items))]
 
     def stop(self) -> None:
@@ -112,24 +115,13 @@ class Crew:
 
     def _shared_out(
         self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None
-    ) -> list[Iterator[_Batch[Item, Result]]]:
-        """The units of each process: homes in turn, as they come."""
-        homes: dict[str, int] = {}
-        for item in items:
-            homes.setdefault(stage.home(item), len(homes))
+    ) -> list[deque[_Batch[Item, Result]]]:
+        """The units of each process: homes in turn, as they first come."""
         shares: list[list[int]] = [[] for _ in range(self.size)]
         for position, item in enumerate(items):
-            shares[homes[stage.home(item)] % self.size].append(position)
-        return [_batches(stage, items, rule, share) for share in shares]
-
-    def _next(
-        self, link: Connection, busy: dict[Connection, Iterator[_Batch[Item, Result]]]
-    ) -> None:
-        batch = next(busy[link], None)
-        if batch is None:
-            del busy[link]
-        else:
-            link.send(batch)
+            number = self._homes.setdefault(stage.home(item), len(self._homes))
+            shares[number % self.size].append(position)
+        return [deque(_batches(stage, items, rule, share)) for share in shares]
 
     def _receive(self, link: Connection) -> dict[int, Record]:
         try:
@@ -142,14 +134,25 @@ class Crew:
         return answers
 
 
+def _send_next(link: Connection, queues: dict[Connection, deque[_Batch[Item, Result]]]) -> bool:
+    """Send a process the next of its units, else the last of another's; was there one?"""
+    own = queues[link]
+    longest = max(queues.values(), key=len)
+    if not longest:
+        return False
+    link.send(own.popleft() if own else longest.pop())
+    return True
+
+
 def _batches(
     stage: Stage[Item, Result],
     items: Sequence[Item],
     rule: AnyRule | None,
     positions: Sequence[int],
 ) -> Iterator[_Batch[Item, Result]]:
-    for start in range(0, len(positions), _BATCH):
-        part = tuple(positions[start : start + _BATCH])
+    size = max(1, min(_BATCH, len(positions) // _BATCHES))
+    for start in range(0, len(positions), size):
+        part = tuple(positions[start : start + size])
         yield _Batch(stage.run, rule, tuple(items[number] for number in part), part)
 
 
