@@ -67,10 +67,11 @@ class Work:
     def begin(self, stage: Stage[Item, Result], item: Item, rule: AnyRule | None = None) -> None:
         """Start one long unit, to be worked out beside others until ``run`` asks for it.
 
-        Not with a focus, which may leave it out.
+        Not if a focus may leave it out.
         """
         (key,) = self._keys(stage, [item], rule)
-        if self._crew.size > 1 and not (self.focus or key in self._begun or self._recall(key)):
+        narrowed = bool(self.focus) and stage.judges
+        if self._crew.size > 1 and not (narrowed or key in self._begun or self._recall(key)):
             self._begun[key] = self._crew.begin(stage, item, rule)
 
     def run(
