@@ -27,20 +27,23 @@ class Calls(Struct, frozen=True, eq=False):
     bound: dict[str, tuple[ast.expr, ...]]
 
 
+_LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator)
+
 _KNOWN: "WeakKeyDictionary[FunctionOutline, Calls]" = WeakKeyDictionary()
 
 
 def calls_of(function: FunctionOutline) -> Calls:
     """The calls of a function; it says nothing of a tree, so that it holds for all indexes."""
     if function not in _KNOWN:
-        _KNOWN[function] = _read(function.node)
+        _KNOWN[function] = _read(function)
     return _KNOWN[function]
 
 
-def _read(definition: Definition) -> Calls:
+def _read(function: FunctionOutline) -> Calls:
+    definition = function.node
     bound: dict[str, list[ast.expr]] = {}
     nested: dict[str, tuple[Site, ...]] = {}
-    for node in ast.walk(definition):
+    for node in function.nodes:
         for name, value in _bound(node):
             bound.setdefault(name, []).append(value)
         if isinstance(node, Definition) and node is not definition:
@@ -63,7 +66,8 @@ def _sites_in(node: ast.AST, around: tuple[With, ...]) -> Iterator[Site]:
         yield from _sites(node.body, (*around, node))
         return
     for child in ast.iter_child_nodes(node):
-        yield from _sites_in(child, around)
+        if not isinstance(child, _LEAVES):
+            yield from _sites_in(child, around)
     if isinstance(node, ast.Call):
         yield Site(node, around)
 

@@ -64,6 +64,20 @@ class Files:
             self._keep(path, data)
         return data
 
+    def may_hold(self, path: str, needle: bytes) -> bool:
+        """Is a text in the bytes of a path? It may be where these cannot be had.
+
+        A look through a whole tree must not drop what is in use: SGLang 0.5.23 is just larger than
+        what is kept, so every look would drop what the next one needs first.
+        """
+        kept = self._kept.get(path)
+        if kept is not None:
+            return needle in kept
+        try:
+            return path in self.paths and needle in self.read(path, evict=False)
+        except SourceError:
+            return True
+
     def read_once(self, path: str) -> bytes:
         """Return the bytes of a path as they are now, and keep nothing of them."""
         if path not in self.paths:
@@ -165,15 +179,7 @@ class SourceTree(Struct, frozen=True, eq=False):
 
         A file that cannot be read may contain it, so it is returned: who reads it learns why.
         """
-        return tuple(path for path in under if path in self and self._may_hold(path, needle))
-
-    def _may_hold(self, path: str, needle: bytes) -> bool:
-        # A look through a whole tree must not drop what is in use: SGLang 0.5.23 is just larger
-        # than the cache, so every look would drop what the next one needs first.
-        try:
-            return needle in self._files.read(path, evict=False)
-        except SourceError:
-            return True
+        return tuple(path for path in under if self._files.may_hold(path, needle))
 
 
 def from_text(
