@@ -166,23 +166,16 @@ def gates_of(
     """What decides a condition, or those on the paths of an entry; raises as its stage does."""
     from pathaudit.gates import find_gates
 
-    known = means.cache.known(tree) if means.cache is not None else None
-    with _at_work(tree, rules, known, (), means) as work:
-        report = find_gates(work, what, within=within)
-    if known is not None and means.cache is not None:
-        means.cache.keep(known, tree)
-    return report
+    with _keeping(tree, rules, means) as work:
+        return find_gates(work, what, within=within)
 
 
 def patches_of(tree: SourceTree, rules: Ruleset, *, means: Means = ALONE) -> PatchesReport:
     """What became of each patch in a tree: what is wrong, what holds, what cannot be told."""
     from pathaudit.relies.relies import answers_of
 
-    known = means.cache.known(tree) if means.cache is not None else None
-    with _at_work(tree, rules, known, (), means) as work:
+    with _keeping(tree, rules, means) as work:
         answers = answers_of(work, rules.patches)
-    if known is not None and means.cache is not None:
-        means.cache.keep(known, tree)
     source = Source(label=tree.label, version=tree.version)
     return PatchesReport(tool=f"pathaudit {__version__}", source=source, patches=answers)
 
@@ -200,12 +193,18 @@ def reach_of(
     from pathaudit.reach import reach
 
     tree = patch.new if patch is not None else tree
+    with _keeping(tree, rules, means) as work:
+        return reach(work, target, entry=entry, patch=patch)
+
+
+@contextmanager
+def _keeping(tree: SourceTree, rules: Ruleset, means: Means) -> Iterator["Work"]:
+    """The work of a question that is not kept as a whole: its units are, once it is answered."""
     known = means.cache.known(tree) if means.cache is not None else None
     with _at_work(tree, rules, known, (), means) as work:
-        report = reach(work, target, entry=entry, patch=patch)
+        yield work
     if known is not None and means.cache is not None:
         means.cache.keep(known, tree)
-    return report
 
 
 @contextmanager

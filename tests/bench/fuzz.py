@@ -1,6 +1,6 @@
 """Audits mutated real model files, for a time; what is not an answer is printed with its seed.
 
-    python tests/bench/fuzz.py VERSION [--minutes N] [--seed N]
+    python tests/bench/fuzz.py VERSION [--ask scan|matrix|hooks|reach] [--minutes N] [--seed N]
 
 A mutation cuts, moves, doubles, nests or replaces lines of a model file, so that most results parse
 and none means anything. The audit of the classes in that file must end, within the budgets, in a
@@ -13,11 +13,12 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from pathaudit.audit import audit
+from pathaudit.audit import audit, hooks_of, matrix_of, reach_of
 from pathaudit.errors import UsageError
 from pathaudit.index import build_index
 from pathaudit.ruleset import Ruleset, load_ruleset, rules_directory
@@ -150,12 +151,37 @@ def around(tree: SourceTree, models: frozenset[str], file: str) -> SourceTree:
     return overlay(tree, {}, kept)
 
 
-def one_case(tree: SourceTree, rules: Ruleset, file: str, entry: str, seed: int) -> str:
+@dataclass(frozen=True)
+class Case:
+    """A mutated file of a tree, a class that it served, and a line of it."""
+
+    tree: SourceTree
+    rules: Ruleset
+    file: str
+    entry: str
+    line: int
+
+
+ASK: dict[str, Callable[[Case], object]] = {
+    "scan": lambda case: audit(case.tree, case.rules, entry=case.entry),
+    "matrix": lambda case: matrix_of(case.tree, case.rules, entry=case.entry),
+    "hooks": lambda case: hooks_of(case.tree, case.rules, entry=case.entry),
+    "reach": lambda case: reach_of(
+        case.tree, case.rules, f"{case.file}:{case.line}", entry=case.entry
+    ),
+}
+
+
+def one_case(
+    tree: SourceTree, rules: Ruleset, file: str, entry: str, seed: int, ask: str = "scan"
+) -> str:
     """What went wrong with one mutation; nothing if it was answered."""
-    text = mutated(tree.text(file), random.Random(seed))
+    chance = random.Random(seed)
+    text = mutated(tree.text(file), chance)
+    line = chance.randrange(text.count("\n") + 1) + 1
     started = time.process_time()  # others may be at work on this machine
     try:
-        audit(overlay(tree, {file: text}), rules, entry=entry)
+        ASK[ask](Case(overlay(tree, {file: text}), rules, file, entry, line))
     except UsageError:
         return ""
     except Exception:  # noqa: BLE001 - whatever it is, it is what we look for
@@ -167,6 +193,7 @@ def one_case(tree: SourceTree, rules: Ruleset, file: str, entry: str, seed: int)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("version")
+    parser.add_argument("--ask", choices=ASK, default="scan")
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
@@ -182,7 +209,7 @@ def main() -> None:
         file, entry = random.Random(seed).choice(files)
         if file not in trees:
             trees[file] = around(tree, models, file)
-        found = one_case(trees[file], rules, file, entry, seed)
+        found = one_case(trees[file], rules, file, entry, seed, given.ask)
         count += 1
         faults += bool(found)
         sys.stdout.write(found)
