@@ -297,6 +297,12 @@ def test_a_finding_says_where_for_whom_and_for_which_feature() -> None:
     assert finding.message.startswith("captured aux hidden states (aux) are lost")
 
 
+def test_a_jump_outside_a_loop_parses_and_ends_nothing() -> None:
+    assert lost(findings(f"{COLLECT}if batch.idle:\n    continue\nreturn hidden")) == lost(
+        findings(f"{COLLECT}return hidden")
+    )
+
+
 CUT = {
     "many ways": "".join(f"if batch.a{n}:\n    x{n} = []\n" for n in range(12)),
     "a deep expression": f"total = {' + '.join(['hidden'] * 900)}\n",

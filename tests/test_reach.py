@@ -556,6 +556,7 @@ def test_an_entry_that_is_not_served_is_a_mistake() -> None:
         pytest.param("def f():\n    return T\nclass A:\n    x = f()\n", {"T", "f", "A"}, id="by"),
         pytest.param("KINDS = {1: T}\nclass A:\n    x = KINDS\n", {"T", "KINDS", "A"}, id="table"),
         pytest.param("from a import T as U\nclass A:\n    x = U()\n", {"T", "U", "A"}, id="alias"),
+        pytest.param('"It has T as the one.\n"\nclass A:\n    the = 1\n', {"T"}, id="prose"),
         pytest.param("from a import (\n    T,\n)\nclass A:\n    x = 1\n", {"T"}, id="import"),
         pytest.param('class A:\n    x = "T"  # T\n', {"T"}, id="string"),
         pytest.param("EntryClass = [T]\nclass A:\n    x = EntryClass\n", {"T"}, id="served"),

@@ -175,7 +175,9 @@ class Follower(Calls):
             case ast.Raise():
                 return []
             case ast.Break() | ast.Continue():
-                self._ends[-1].looped[-1].append(course)
+                # Outside a loop it parses, and ends nothing.
+                for courses in self._ends[-1].looped[-1:]:
+                    courses.append(course)
                 return []
             case ast.Assert(test):
                 return [after for way, after in self.decide(test, course, body) if way]

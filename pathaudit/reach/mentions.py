@@ -52,7 +52,8 @@ def _around(tree: SourceTree, name: str, paths: Sequence[str]) -> Iterator[tuple
     What a call at the top of a module registers is not found by its class, by nobody.
     """
     word = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)")
-    alias = re.compile(word.pattern + rb"[ \t]+as[ \t]+(\w+)")
+    # Prose goes on after "as the", an import does not.
+    alias = re.compile(word.pattern + rb"[ \t]+as[ \t]+(\w+)[ \t]*(?=[,)#\r\n]|\Z)")
     for file in tree.find(name.encode(), paths):
         try:
             text = tree.read(file)
