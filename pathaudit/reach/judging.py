@@ -131,8 +131,8 @@ CALLED: Stage[ClassRef, tuple[str, ...]] = Stage(
     "reach-called", _called, ClassRef, tuple[str, ...], lambda item: item.file
 )
 LED: Stage[Entrance, tuple[FunctionRef, ...]] = Stage(
-    "reach-led", _lead, Entrance, tuple[FunctionRef, ...], lambda item: item.cls.file
+    "reach-led", _lead, Entrance, tuple[FunctionRef, ...], lambda item: item.cls.file, long=True
 )
 JUDGED: Stage[Asked, tuple[Judged, ...]] = Stage(
-    "reach", _judge, Asked, tuple[Judged, ...], lambda item: item.entrance.cls.file
+    "reach", _judge, Asked, tuple[Judged, ...], lambda item: item.entrance.cls.file, long=True
 )

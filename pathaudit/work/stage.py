@@ -24,7 +24,8 @@ class Stage(Struct, Generic[Item, Result], frozen=True, eq=False):
     same ``home``, a file, are done by the same process where there are several. A stage that
     ``judges`` gives answers about code, and is left out where only some files are asked about
     and the answer neither depends on any of them nor is ``about`` one: an item's files that it may
-    be worked out without.
+    be worked out without. Units of a stage that is ``long`` are worth a process where there are
+    few of them.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Stage(Struct, Generic[Item, Result], frozen=True, eq=False):
     home: Callable[[Item], str]
     judges: bool = False
     about: Callable[[Item], tuple[str, ...]] = lambda _: ()
+    long: bool = False
 
 
 def compute(

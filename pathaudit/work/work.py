@@ -152,7 +152,7 @@ class Work:
         self, stage: Stage[Item, Result], items: Sequence[Item], rule: AnyRule | None
     ) -> list[Record]:
         self._asked += len(items)
-        few = _FEW_OF_FILES if self.focus else _FEW
+        few = 1 if stage.long else _FEW_OF_FILES if self.focus else _FEW
         if self._crew.started or (self._crew.size > 1 and len(items) > few):
             return self._crew.run(stage, items, rule, self._tell)
         found = []
