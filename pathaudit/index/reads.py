@@ -48,7 +48,6 @@ class Outlines:
         self.tree = tree
         self._known: dict[str, ModuleOutline | Gap] = {}
         self._found: dict[Search, tuple[str, ...]] = {}
-        self._under: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     @cached_property
     def paths(self) -> frozenset[str]:
@@ -77,9 +76,7 @@ class Outlines:
         word = max(_WORD.findall(asked.text), key=len, default="")
         if word not in ("", asked.text):
             return self.search(Search(asked.globs, word))
-        if asked.globs not in self._under:
-            self._under[asked.globs] = paths_under(self.tree, asked.globs)
-        return self._under[asked.globs]
+        return paths_under(self.tree, asked.globs)
 
     def _load(self, file: str) -> ModuleOutline | Gap:
         try:

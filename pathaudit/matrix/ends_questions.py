@@ -273,8 +273,8 @@ def _collects(index: Index, cls: ClassRef, argument: str) -> str:
     found = index.modules.method(cls, index.profile.modules.call)
     if found is None or not argument:
         return ""
-    uses = [x.lineno for x in ast.walk(found[1].node) if _is_argument(x, argument)]
-    calls = (x for x in ast.walk(found[1].node) if isinstance(x, ast.Call))
+    uses = [x.lineno for x in found[1].nodes if _is_argument(x, argument)]
+    calls = (x for x in found[1].nodes if isinstance(x, ast.Call))
     runs = [call.lineno for call in calls if _runs_module(call)]
     if not uses:
         return ""

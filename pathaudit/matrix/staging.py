@@ -48,7 +48,7 @@ def makes_logits_anyway(index: Index, entry: ClassRef, root: FunctionRef) -> Evi
         return None
     makers = set(_makers(index, entry))
     for ref, function in _functions(index, closure):
-        for node in ast.walk(function.node):
+        for node in function.nodes:
             match node:
                 case ast.Call(ast.Attribute(ast.Name("self"), name)) if name in makers:
                     return Evidence(ref.file, node.lineno, f"self.{name}(...)")
@@ -90,8 +90,8 @@ def _splits(index: Index, cls: ClassRef, stacks: frozenset[str]) -> Iterator[Evi
 def _loads(index: Index, closure: Iterable[FunctionRef], name: str) -> Iterator[Evidence]:
     """Where a parameter is read otherwise than to ask if it is there."""
     for ref, function in _functions(index, closure):
-        asked = {id(x) for node in ast.walk(function.node) for x in _asked_of(node)}
-        names = (x for x in ast.walk(function.node) if isinstance(x, ast.Name) and x.id == name)
+        asked = {id(x) for node in function.nodes for x in _asked_of(node)}
+        names = (x for x in function.nodes if isinstance(x, ast.Name) and x.id == name)
         for node in names:
             if isinstance(node.ctx, ast.Load) and id(node) not in asked:
                 yield Evidence(ref.file, node.lineno, f"reads {name}")
@@ -109,7 +109,7 @@ def _hands(index: Index, closure: Iterable[FunctionRef]) -> Iterator[Evidence]:
     last = index.profile.stages.last
     asked = []
     for ref, function in _functions(index, closure):
-        for node in ast.walk(function.node) if last in function.attributes else ():
+        for node in function.nodes if last in function.attributes else ():
             if isinstance(node, ast.If) and _names(node.test, last):
                 for found in _returns(node):
                     text = f"returns what the next stage needs, by {ast.unparse(node.test)}"

@@ -143,7 +143,7 @@ def _binds_otherwise(methods: Iterable[FunctionOutline], name: str) -> bool:
         isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
         for function in methods
         if name in function.attributes
-        for node in ast.walk(function.node)
+        for node in function.nodes
     )
 
 

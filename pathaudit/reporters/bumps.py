@@ -6,12 +6,12 @@ from typing import TextIO
 
 import msgspec
 
-from pathaudit.reporters.changes import lines_of, write_lines
+from pathaudit.reporters.changes import lines_of
 from pathaudit.reporters.changes import lines_wanted as wanted_of
 from pathaudit.reporters.diagnostics import Block, block_lines
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.phrases import counted, listed, shown_path
-from pathaudit.reporters.terminal import GLUE, Line, Page, Styled, cut, hanging, table
+from pathaudit.reporters.terminal import GLUE, Line, Page, Styled, cut, hanging, table, write_lines
 from pathaudit.results import Finding, Severity, fails
 from pathaudit.results.bumps import (
     Aim,

@@ -15,7 +15,7 @@ from pathaudit.reporters.phrases import (
     word_of,
 )
 from pathaudit.reporters.snippets import numbers_shown
-from pathaudit.reporters.terminal import GLUE, Line, Page, Styled, hanging, paint, table
+from pathaudit.reporters.terminal import GLUE, Line, Page, Styled, hanging, table, write_lines
 from pathaudit.results import Finding, Severity, fails
 from pathaudit.results.versions import (
     Added,
@@ -67,14 +67,6 @@ def render(
     """
     page = Page(excerpts, max(width, _NARROWEST), verbose)
     write_lines(lines_of(diff, page, seconds), out, color)
-
-
-def write_lines(lines: Iterable[Line], out: TextIO, color: bool) -> None:
-    """Write styled lines to ``out``, in colours if they are wanted."""
-    encoding = out.encoding or "utf-8"
-    for line in lines:
-        text = "".join(paint(style, text) if color else text for style, text in line)
-        out.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
 def lines_wanted(diff: ReportDiff) -> Mapping[str, frozenset[int]]:

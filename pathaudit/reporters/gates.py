@@ -6,7 +6,7 @@ from typing import TextIO
 from pathaudit.decisions import GateAnswer, GateCheck, GateControl, GateHop, GatesReport
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.phrases import counted, shown_path, source_name
-from pathaudit.reporters.terminal import GLUE, Line, Page, hanging, paint
+from pathaudit.reporters.terminal import Line, Page, hanging, write_glued
 
 _NARROWEST = 40
 _KIND = 11  # columns of the kind of a step
@@ -23,11 +23,7 @@ _DEFAULTS = {"False": "off", "True": "on", "None": "not set"}
 def render(report: GatesReport, out: TextIO, *, width: int = 80, color: bool = False) -> None:
     """Write the answers to ``out`` in ``width`` columns."""
     page = Page({}, max(width, _NARROWEST), False)
-    encoding = out.encoding or "utf-8"
-    for line in _lines(report, page):
-        text = "".join(paint(style, text) if color else text for style, text in line)
-        text = text.replace(GLUE, " ").rstrip()
-        out.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    write_glued(_lines(report, page), out, color)
 
 
 def default_of(control: GateControl) -> str:

@@ -21,7 +21,7 @@ from pathaudit.reporters.phrases import (
     source_name,
     word_of,
 )
-from pathaudit.reporters.terminal import GLUE
+from pathaudit.reporters.terminal import GLUE, write_plain
 from pathaudit.results import Finding, Gap, Report, Severity, Verdict
 from pathaudit.results.versions import ReportDiff
 
@@ -73,9 +73,7 @@ def write_annotations(
     told = by_urgency(finding for finding in findings if finding.suppressed is None)
     found = [_of_finding(finding, locate) for finding in told]
     found += [_of_gap(gap, locate) for gap in gaps]
-    encoding = out.encoding or "utf-8"
-    for line in (*_lines(found), last):
-        out.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    write_plain((*_lines(found), last), out)
 
 
 def _lines(found: Sequence[_Annotation]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from pathaudit.reporters.hook_rows import (
     word_of,
 )
 from pathaudit.reporters.phrases import condition_text, counted, listed, shown_path, source_name
-from pathaudit.reporters.terminal import GLUE, Line, Page, hanging, padded, paint
+from pathaudit.reporters.terminal import Line, Page, hanging, padded, write_glued
 from pathaudit.results.hooks import HookCell, HookGroup, HookPlace, HooksReport
 
 _NARROWEST = 60
@@ -45,12 +45,8 @@ def render(
     verbose: bool = False,
 ) -> None:
     """Write the answer to ``out`` in ``width`` columns; ``verbose`` shows all places."""
-    encoding = out.encoding or "utf-8"
     page = Page({}, max(width, _NARROWEST), verbose=True)
-    for line in _lines(report, page, verbose):
-        text = "".join(paint(style, text) if color else text for style, text in line)
-        text = text.replace(GLUE, " ").rstrip()
-        out.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    write_glued(_lines(report, page, verbose), out, color)
 
 
 def _lines(report: HooksReport, page: Page, verbose: bool) -> Iterator[Line]:

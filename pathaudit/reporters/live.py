@@ -5,7 +5,7 @@ from typing import TextIO
 
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.phrases import condition_text, source_name
-from pathaudit.reporters.terminal import Line, Page, cut, hanging, padded, paint
+from pathaudit.reporters.terminal import Line, Page, cut, hanging, padded, write_glued
 from pathaudit.results.live import Argument, LiveReport, Variant
 
 _NARROWEST = 40
@@ -23,12 +23,8 @@ def render(
     verbose: bool = False,
 ) -> None:
     """Write the answer to ``out`` in ``width`` columns."""
-    encoding = out.encoding or "utf-8"
     page = Page({}, max(width, _NARROWEST), verbose=True)
-    for line in _lines(report, page, verbose):
-        text = "".join(paint(style, text) if color else text for style, text in line)
-        text = text.replace("\xa0", " ").rstrip()
-        out.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    write_glued(_lines(report, page, verbose), out, color)
 
 
 def _lines(report: LiveReport, page: Page, verbose: bool) -> Iterator[Line]:

@@ -7,6 +7,7 @@ from pathaudit.reporters.changes import unexplained
 from pathaudit.reporters.fitting import LIMIT, Unit, fitting, lines_of, size
 from pathaudit.reporters.markdown_text import MARKER, cell, cells, code, escaped
 from pathaudit.reporters.phrases import counted, left_out_phrases, word_of
+from pathaudit.reporters.terminal import write_plain
 from pathaudit.reporters.timeline import cell_of
 from pathaudit.results import Finding, Severity, Source, fails
 from pathaudit.results.versions import History, Kept, ReportDiff, Trace, Variant, VariantChange
@@ -17,20 +18,16 @@ _RESERVE = 100  # bytes for what is said of rows left out
 
 def render(diff: ReportDiff, out: TextIO, *, limit: int = LIMIT) -> None:
     """Write what changed to ``out``: in at most ``limit`` bytes of UTF-8, cut between rows."""
-    encoding = out.encoding or "utf-8"
     head, units = list(_head(diff)), list(_units(diff))
     shown = fitting(units, limit - size(head) - _RESERVE)
     left = len(units) - len(shown)
     last = [f"**{counted(left, 'more row')} left out**; `--format json` has all."] if left else []
-    for line in (*head, *lines_of(shown), *last):
-        out.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    write_plain((*head, *lines_of(shown), *last), out)
 
 
 def render_history(history: History, out: TextIO) -> None:
     """Write many versions to ``out``: a table, and the story of a class if there is one."""
-    encoding = out.encoding or "utf-8"
-    for line in (*_rows(history), *(_story(history.trace) if history.trace else ())):
-        out.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    write_plain((*_rows(history), *(_story(history.trace) if history.trace else ())), out)
 
 
 def _rows(history: History) -> Iterator[str]:

@@ -13,14 +13,13 @@ from pathaudit.reporters.hook_rows import (
     word_of,
 )
 from pathaudit.reporters.markdown_text import cell, cells, code, escaped
+from pathaudit.reporters.terminal import write_plain
 from pathaudit.results.hooks import HookGroup, HookPlace, HooksReport
 
 
 def render(report: HooksReport, out: TextIO) -> None:
     """Write a table for each group of served classes, and the places behind its cells."""
-    encoding = out.encoding or "utf-8"
-    for line in _lines(report):
-        out.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    write_plain(_lines(report), out)
 
 
 def _lines(report: HooksReport) -> Iterator[str]:

@@ -23,6 +23,7 @@ from pathaudit.reporters.cells import (
 from pathaudit.reporters.markdown_text import cell as in_cell
 from pathaudit.reporters.markdown_text import code, escaped
 from pathaudit.reporters.phrases import counted
+from pathaudit.reporters.terminal import write_plain
 from pathaudit.results import Source
 from pathaudit.results.matrices import Cell, Evidence, Matrix, Part, Row
 
@@ -31,9 +32,7 @@ _TOLD: Told = "remarks"
 
 def render(matrix: Matrix, out: TextIO, *, links: str = "") -> None:
     """Write the table to ``out``; paths of files are linked to what ``links`` begins with."""
-    encoding = out.encoding or "utf-8"
-    for line in _lines(matrix, links):
-        out.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    write_plain(_lines(matrix, links), out)
 
 
 def _lines(matrix: Matrix, links: str) -> Iterator[str]:

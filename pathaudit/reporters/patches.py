@@ -5,7 +5,7 @@ from typing import TextIO
 
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.phrases import counted, shown_path, source_name
-from pathaudit.reporters.terminal import GLUE, Line, Page, hanging, paint
+from pathaudit.reporters.terminal import Line, Page, hanging, write_glued
 from pathaudit.results.patches import (
     KeptPatch,
     KeptPatches,
@@ -35,26 +35,18 @@ def render(
 ) -> None:
     """Write the answer to ``out`` in ``width`` columns; ``verbose``, also what holds."""
     page = Page({}, max(width, _NARROWEST), verbose)
-    _write(_lines(report, page), out, color)
+    write_glued(_lines(report, page), out, color)
 
 
 def render_kept(kept: KeptPatches, out: TextIO, *, width: int = 80) -> None:
     """Write what a file keeps to ``out`` in ``width`` columns."""
     page = Page({}, max(width, _NARROWEST), verbose=True)
-    _write(_kept_lines(kept, page), out, color=False)
+    write_glued(_kept_lines(kept, page), out, color=False)
 
 
 def render_patch(item: KeptPatch, out: TextIO, *, width: int = 80) -> None:
     """Write what is kept of one patch to ``out`` in ``width`` columns."""
-    _write(_kept_patch(item, Page({}, max(width, _NARROWEST), verbose=True)), out, color=False)
-
-
-def _write(lines: Iterator[Line], out: TextIO, color: bool) -> None:
-    encoding = out.encoding or "utf-8"
-    for line in lines:
-        text = "".join(paint(style, text) if color else text for style, text in line)
-        text = text.replace(GLUE, " ").rstrip()
-        out.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    write_glued(_kept_patch(item, Page({}, max(width, _NARROWEST), verbose=True)), out, color=False)
 
 
 # ---- patch check ------------------------------------------------------------------------------

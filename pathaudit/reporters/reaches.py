@@ -12,7 +12,7 @@ from pathaudit.reporters.phrases import (
     shown_path,
     source_name,
 )
-from pathaudit.reporters.terminal import GLUE, Line, Page, cut, hanging, paint
+from pathaudit.reporters.terminal import GLUE, Line, Page, cut, hanging, write_glued
 from pathaudit.results.reaches import (
     EntryReach,
     Extent,
@@ -50,11 +50,7 @@ def render(
 ) -> None:
     """Write the answer to ``out`` in ``width`` columns."""
     page = Page({}, max(width, _NARROWEST), verbose)
-    encoding = out.encoding or "utf-8"
-    for line in _lines(report, page):
-        text = "".join(paint(style, text) if color else text for style, text in line)
-        text = text.replace(GLUE, " ").rstrip()
-        out.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    write_glued(_lines(report, page), out, color)
 
 
 def answer_of(report: ReachReport) -> tuple[Extent, str]:

@@ -1,7 +1,8 @@
 """Lines of a terminal: wrapped, cut and put in columns as plain text, then painted."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from typing import TextIO
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -108,3 +109,25 @@ def paint(style: str, text: str) -> str:
     """Put the escape codes of a style around a text."""
     code = _CODES[style]
     return f"\x1b[{code}m{text}\x1b[0m" if code and text else text
+
+
+def write_lines(lines: Iterable[Line], out: TextIO, color: bool) -> None:
+    """Write styled lines to ``out``, in colours if they are wanted."""
+    write_plain((_painted(line, color) for line in lines), out)
+
+
+def write_glued(lines: Iterable[Line], out: TextIO, color: bool) -> None:
+    """As ``write_lines``, of lines that may hold ``GLUE``, and spaces at their end."""
+    painted = (_painted(line, color) for line in lines)
+    write_plain((text.replace(GLUE, " ").rstrip() for text in painted), out)
+
+
+def write_plain(lines: Iterable[str], out: TextIO) -> None:
+    """Write lines to ``out``; what its encoding does not have is escaped."""
+    encoding = out.encoding or "utf-8"
+    for line in lines:
+        out.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+def _painted(line: Line, color: bool) -> str:
+    return "".join(paint(style, text) if color else text for style, text in line)

@@ -26,7 +26,7 @@ from pathaudit.reporters.phrases import (
     word_of,
 )
 from pathaudit.reporters.snippets import numbers_shown
-from pathaudit.reporters.terminal import GLUE, Line, Page, cut, hanging, paint, table
+from pathaudit.reporters.terminal import GLUE, Line, Page, cut, hanging, table, write_lines
 from pathaudit.results import EntryReport, Finding, Gap, Report, Site, Verdict
 
 _NARROWEST = 40
@@ -56,10 +56,7 @@ def render(
     time for the summary.
     """
     page = Page(excerpts, max(width, _NARROWEST), verbose)
-    encoding = out.encoding or "utf-8"
-    for line in _lines(report, page, positive or verbose, seconds):
-        text = "".join(paint(style, text) if color else text for style, text in line)
-        out.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    write_lines(_lines(report, page, positive or verbose, seconds), out, color)
 
 
 def lines_wanted(report: Report) -> Mapping[str, frozenset[int]]:

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from pathaudit.reporters.branches import CUT, Branch, branches, sentence, shown_mark, word_of
 from pathaudit.reporters.escaping import visible
 from pathaudit.reporters.phrases import counted, layers_run, shown_path, source_name, when
-from pathaudit.reporters.terminal import GLUE, Line, paint, wrap
+from pathaudit.reporters.terminal import GLUE, Line, wrap, write_glued
 from pathaudit.results import GraphNode, GraphView
 
 _NARROWEST = 40
@@ -45,10 +45,7 @@ def render(view: GraphView, out: TextIO, *, width: int = 80, color: bool = False
     """
     encoding = out.encoding or "utf-8"
     guides = _FINE if _can_write("├└│─", encoding) else _ASCII
-    for line in _lines(view, guides, max(width, _NARROWEST)):
-        text = "".join(paint(style, text) if color else text for style, text in line)
-        text = text.replace(GLUE, " ").rstrip()
-        out.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    write_glued(_lines(view, guides, max(width, _NARROWEST)), out, color)
 
 
 def _can_write(text: str, encoding: str) -> bool:
